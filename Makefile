@@ -1,0 +1,97 @@
+# Targets: venv build test demo bench lint clean. Each creates what it needs and is quick when nothing changed.
+SHELL := /bin/bash
+.DEFAULT_GOAL := build
+
+PYTHON ?= python3.11
+VENV ?= .venv
+PY := $(VENV)/bin/python
+BUILD_DIR ?= build
+BUILD_TYPE ?= Release
+JOBS ?= $(shell n=$$(nproc); m=$${MAX_JOBS:-$$n}; echo $$(( m < n ? m : n )))
+CMAKE_ARGS ?=
+PYTEST_ARGS ?=
+GTEST_ARGS ?=
+
+DEV_STAMP := $(VENV)/.dev-installed
+DEMO_STAMP := $(VENV)/.demo-installed
+LINK_STAMP := $(VENV)/.package-linked
+
+.PHONY: venv venv-demo build configure gtest test test-cpp test-python demo bench lint format clean help
+
+help:
+	@sed -n 's/^# //p' Makefile | head -1
+
+# ---- environment -----------------------------------------------------------------------------------------------------
+$(DEV_STAMP): requirements-dev.txt
+	@command -v $(PYTHON) >/dev/null || { echo "$(PYTHON) is not installed: install Python 3.10 to 3.13 (Debian: apt-get install python3.11 python3.11-venv) or name another one with make PYTHON=python3.12"; exit 1; }
+	@test -x $(PY) || $(PYTHON) -m venv $(VENV) || { echo "could not create $(VENV): install the venv module (Debian: apt-get install python3.11-venv)"; exit 1; }
+	$(PY) -m pip install --quiet --disable-pip-version-check -r requirements-dev.txt
+	@touch $@
+
+$(DEMO_STAMP): requirements-demo.txt $(DEV_STAMP)
+	$(PY) -m pip install --quiet --disable-pip-version-check --no-deps -r requirements-demo.txt
+	@touch $@
+
+# Links python/ into the environment together with the package's entry points; the compiled part is built by `build`.
+$(LINK_STAMP): $(DEV_STAMP) setup.py pyproject.toml version.txt
+	NVFUSER_SKIP_NATIVE_BUILD=1 $(PY) -m pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps -e .
+	@touch $@
+
+venv: $(LINK_STAMP)
+
+venv-demo: venv $(DEMO_STAMP)
+
+# ---- build -----------------------------------------------------------------------------------------------------------
+# Debian's libgtest-dev serves the C++ tests; CMAKE_ARGS=-DNVFUSER_FETCH_GTEST=ON fetches googletest instead.
+gtest:
+	@if ! echo '$(CMAKE_ARGS)' | grep -q 'NVFUSER_FETCH_GTEST=ON' && ! echo '#include <gtest/gtest.h>' | $${CXX:-c++} -E -x c++ - >/dev/null 2>&1; then \
+	  if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	    echo "installing libgtest-dev"; \
+	    DEBIAN_FRONTEND=noninteractive apt-get install -y -qq libgtest-dev >/dev/null 2>&1 \
+	      || { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq libgtest-dev >/dev/null; }; \
+	  else \
+	    echo "googletest is not installed: run 'sudo apt-get install libgtest-dev', or build with make CMAKE_ARGS=-DNVFUSER_FETCH_GTEST=ON"; exit 1; \
+	  fi; \
+	fi
+
+$(BUILD_DIR)/build.ninja: $(DEV_STAMP)
+	@$(MAKE) --no-print-directory configure
+
+configure: $(DEV_STAMP)
+	PATH="$(CURDIR)/$(VENV)/bin:$$PATH" cmake -S . -B $(BUILD_DIR) -G Ninja \
+	  -DCMAKE_BUILD_TYPE=$(BUILD_TYPE) -DPython_EXECUTABLE=$(CURDIR)/$(PY) $(CMAKE_ARGS)
+
+build: venv gtest $(BUILD_DIR)/build.ninja
+	@PATH="$(CURDIR)/$(VENV)/bin:$$PATH" ninja -C $(BUILD_DIR) -j$(JOBS)
+
+# ---- use -------------------------------------------------------------------------------------------------------------
+test: build venv-demo
+	@$(MAKE) --no-print-directory test-cpp test-python
+
+test-cpp: build
+	@if [ -x $(BUILD_DIR)/nvfuser_tests ]; then $(BUILD_DIR)/nvfuser_tests --gtest_brief=1 $(GTEST_ARGS); else echo "no C++ tests were built"; fi
+
+test-python: build
+	$(PY) -m pytest tests/python -q $(PYTEST_ARGS)
+
+demo: build venv-demo
+	$(PY) -m nvfuser demo
+
+bench: build
+	@for f in benchmarks/*.py; do echo "== $$f"; $(PY) $$f || exit 1; done
+
+lint: $(DEV_STAMP)
+	$(VENV)/bin/ruff check .
+	$(VENV)/bin/ruff format --check .
+	@files=$$(git ls-files --cached --others --exclude-standard 'csrc/*.cpp' 'csrc/*.h' 'tests/cpp/*.cpp' 'tests/cpp/*.h' 'examples/*.cpp'); \
+	  [ -z "$$files" ] || $(VENV)/bin/clang-format --dry-run --Werror $$files
+
+format: $(DEV_STAMP)
+	$(VENV)/bin/ruff check --fix . || true
+	$(VENV)/bin/ruff format .
+	@files=$$(git ls-files --cached --others --exclude-standard 'csrc/*.cpp' 'csrc/*.h' 'tests/cpp/*.cpp' 'tests/cpp/*.h' 'examples/*.cpp'); \
+	  [ -z "$$files" ] || $(VENV)/bin/clang-format -i $$files
+
+clean:
+	rm -rf $(BUILD_DIR) dist *.egg-info python/*.egg-info
+	rm -rf python/nvfuser_direct/lib python/nvfuser_direct/_C_DIRECT*.so python/nvfuser_direct/include python/nvfuser_direct/share

@@ -1,0 +1,20 @@
+# Offers googletest as nvfuser_gtest: the installed one, or a download with -DNVFUSER_FETCH_GTEST=ON.
+
+add_library(nvfuser_gtest INTERFACE)
+if(NVFUSER_FETCH_GTEST)
+  include(FetchContent)
+  FetchContent_Declare(googletest URL https://github.com/google/googletest/archive/refs/tags/v1.15.2.tar.gz)
+  set(INSTALL_GTEST OFF CACHE BOOL "" FORCE)
+  FetchContent_MakeAvailable(googletest)
+  foreach(_lib gtest gmock)
+    target_compile_definitions(${_lib} PRIVATE ${NVFUSER_TORCH_ABI_DEFINITION})
+  endforeach()
+  target_link_libraries(nvfuser_gtest INTERFACE gtest gmock)
+else()
+  find_package(GTest QUIET)
+  if(NOT GTest_FOUND)
+    message(FATAL_ERROR "the C++ tests need googletest: apt-get install libgtest-dev, "
+                        "or configure with -DNVFUSER_FETCH_GTEST=ON, or leave them out with -DNVFUSER_BUILD_TESTS=OFF")
+  endif()
+  target_link_libraries(nvfuser_gtest INTERFACE GTest::gtest)
+endif()
