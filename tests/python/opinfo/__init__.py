@@ -1,0 +1,1 @@
+"""Tables that describe the operators under test: names, promotion rules, references, domains."""
