@@ -43,7 +43,9 @@ def check_python(version: tuple[int, int]) -> None:
 def check_torch_version(version: str) -> None:
     """Raises when nvfuser is not built against this torch."""
     if not OLDEST_TORCH <= release(version)[:2] <= NEWEST_TORCH:
-        raise RequirementError(f'nvfuser builds against torch 2.6 to 2.14, found {version}: pip install "{TORCH_RANGE}"')
+        raise RequirementError(
+            f'nvfuser builds against torch 2.6 to 2.14, found {version}: pip install "{TORCH_RANGE}"'
+        )
 
 
 def require_torch():
@@ -81,7 +83,9 @@ def check_compiler(command: str, banner: str) -> None:
     first = banner.strip().splitlines()[0] if banner.strip() else ""
     if clang := re.search(r"clang version (\d+)", banner):
         if int(clang[1]) < OLDEST_CLANG:
-            raise RequirementError(f"nvfuser needs clang 16 or newer, {command} is clang {clang[1]}: {_COMPILER_REMEDY}")
+            raise RequirementError(
+                f"nvfuser needs clang 16 or newer, {command} is clang {clang[1]}: {_COMPILER_REMEDY}"
+            )
     elif "Free Software Foundation" in banner and (gcc := re.search(r"\)\s+(\d+)\.\d+", first)):
         if int(gcc[1]) < OLDEST_GCC:
             raise RequirementError(f"nvfuser needs g++ 12 or newer, {command} is g++ {gcc[1]}: {_COMPILER_REMEDY}")
