@@ -11,6 +11,8 @@ JOBS ?= $(shell n=$$(nproc); m=$${MAX_JOBS:-$$n}; echo $$(( m < n ? m : n )))
 CMAKE_ARGS ?=
 PYTEST_ARGS ?=
 GTEST_ARGS ?=
+# For example NINJA_ARGS="-k 0": go on past files that do not compile.
+NINJA_ARGS ?=
 
 DEV_STAMP := $(VENV)/.dev-installed
 DEMO_STAMP := $(VENV)/.demo-installed
@@ -62,7 +64,7 @@ configure: $(DEV_STAMP)
 	  -DCMAKE_BUILD_TYPE=$(BUILD_TYPE) -DPython_EXECUTABLE=$(CURDIR)/$(PY) $(CMAKE_ARGS)
 
 build: venv gtest $(BUILD_DIR)/build.ninja
-	@PATH="$(CURDIR)/$(VENV)/bin:$$PATH" ninja -C $(BUILD_DIR) -j$(JOBS)
+	@PATH="$(CURDIR)/$(VENV)/bin:$$PATH" ninja -C $(BUILD_DIR) -j$(JOBS) $(NINJA_ARGS)
 
 # ---- use -------------------------------------------------------------------------------------------------------------
 test: build venv-demo
