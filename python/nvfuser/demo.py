@@ -1,0 +1,152 @@
+"""``python -m nvfuser demo``: a trained sentence encoder through the fusion IR, checked against eager.
+
+Each part is a function of its own that returns figures, so that the tests run the same code.
+"""
+
+from __future__ import annotations
+
+import copy
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+import nvfuser
+from nvfuser.demo_model import EncoderConfig, SelfAttention, SentenceEncoder, SentenceTokenizer, load_encoder
+
+# Two sentences a topic, one after the other: a model that works finds the pairs.
+SENTENCES = [
+    "A cat is sleeping on the warm windowsill.",
+    "The kitten naps in the sun by the window.",
+    "Bread needs flour, water, salt, yeast and a good deal of patience.",
+    "To bake a loaf you knead the dough, let it rise and put it into a hot oven until the crust is brown.",
+    "The train to the coast leaves at nine.",
+    "Departure for the seaside by rail: 9 am.",
+    "She plays the violin in an orchestra.",
+    "He has been a cellist with the symphony since he left the conservatory twelve years ago.",
+    "Compilers turn programs into machine code.",
+    "A program that translates source text into instructions which a processor can execute is called a compiler.",
+]
+
+# Vectors have length 1, so their entries' rounding is far below eps = 1.2e-7 each; sums of 384 to 1536 products in six
+# layers, taken in another order, add up to some multiples of it.
+ENCODE_TOLERANCE = 2e-6
+# Relative to the largest entry of a gradient; float32 eager itself is 1e-5 away from float64.
+GRADIENT_TOLERANCE = 5e-5
+# A gradient below this part of the model's largest one counts as rounding: those of the key biases are 0 in exact
+# arithmetic, because softmax does not see a shift of all scores.
+NEGLIGIBLE_GRADIENT = 1e-4
+LEARNING_RATE = 0.05
+
+
+class CheckFailed(Exception):
+    """A figure of the demo is outside its bound."""
+
+
+@dataclass
+class Deviation:
+    """The largest difference between two computations, and the bound it must keep."""
+
+    name: str
+    value: float
+    bound: float
+
+    def check(self) -> None:
+        """Raises CheckFailed when the value is beyond the bound or not a number."""
+        if not self.value <= self.bound:
+            raise CheckFailed(f"{self.name}: {self.value:.2e} is beyond {self.bound:.0e}")
+
+
+def relative_deviation(actual: Tensor, expected: Tensor, floor: float = 0.0) -> float:
+    """max |actual - expected| / max(|expected|, floor); 0 where both are all zero."""
+    difference = (actual - expected).abs().max().item()
+    scale = max(expected.abs().max().item(), floor)
+    return difference / scale if scale > 0 else difference
+
+
+def encode_both(
+    model: SentenceEncoder, compiled: Callable[[Tensor, Tensor], Tensor], ids: Tensor, mask: Tensor
+) -> tuple[Tensor, Deviation]:
+    """Encode with the compiled model and with eager; -> (vectors [N, hidden], their largest difference)."""
+    with torch.no_grad():
+        vectors, expected = compiled(ids, mask), model(ids, mask)
+    return vectors, Deviation("encoding, compiled and eager", (vectors - expected).abs().max().item(), ENCODE_TOLERANCE)
+
+
+def pair_loss(model: SentenceEncoder, ids: Tensor, mask: Tensor) -> Tensor:
+    """How badly each even sentence finds the odd one after it among all odd ones: a scalar to minimise."""
+    vectors = model(ids, mask)
+    similarity = vectors[0::2] @ vectors[1::2].T
+    return F.cross_entropy(similarity * 5, torch.arange(similarity.shape[0], device=ids.device))
+
+
+@dataclass
+class TrainingStep:
+    """What one step did: losses of both models, and one Deviation a parameter for gradient and updated weight."""
+
+    loss_compiled: float
+    loss_eager: float
+    gradients: list[Deviation]
+    weights: list[Deviation]
+
+    @property
+    def worst_gradient(self) -> Deviation:
+        return max(self.gradients, key=lambda deviation: deviation.value)
+
+
+def train_both(model: SentenceEncoder, ids: Tensor, mask: Tensor) -> TrainingStep:
+    """One step of gradient descent on two copies of the model, one compiled and one eager; `model` is left alone."""
+    models = [copy.deepcopy(model).train() for _ in range(2)]
+    losses = []
+    for replica, loss_of in zip(models, (torch.compile(pair_loss, backend="nvfuser"), pair_loss)):
+        optimizer = torch.optim.SGD(replica.parameters(), lr=LEARNING_RATE)
+        loss = loss_of(replica, ids, mask)
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    return TrainingStep(*losses, *_compare_parameters(*models))
+
+
+def _compare_parameters(compiled: SentenceEncoder, eager: SentenceEncoder) -> tuple[list[Deviation], list[Deviation]]:
+    """-> (gradients, weights): a Deviation for each parameter of two models that made the same step."""
+    pairs = list(zip(compiled.named_parameters(), eager.parameters()))
+    for (name, actual), expected in pairs:
+        if actual.grad is None or expected.grad is None:
+            raise CheckFailed(f"{name} received no gradient")
+    floor = NEGLIGIBLE_GRADIENT * max(expected.grad.abs().max().item() for _, expected in pairs)
+    gradients, weights = [], []
+    for (name, actual), expected in pairs:
+        difference = relative_deviation(actual.grad, expected.grad, floor)
+        gradients.append(Deviation(f"gradient of {name}", difference, GRADIENT_TOLERANCE))
+        difference = relative_deviation(actual.data, expected.data)
+        weights.append(Deviation(f"updated {name}", difference, GRADIENT_TOLERANCE))
+    return gradients, weights
+
+
+def attention_block_fusion(attention: SelfAttention, x: Tensor, keep: Tensor) -> tuple[nvfuser.FusionDefinition, list]:
+    """The attention block written directly in the IR: -> (definition, its inputs).
+
+    Args:
+        attention: the module whose weights become inputs.
+        x: [N, L, hidden] hidden states.
+        keep: Bool [N, 1, 1, L], true for real tokens.
+    """
+    projections = (attention.query, attention.key, attention.value, attention.out)
+    inputs = [x, keep, *(p for linear in projections for p in (linear.weight.detach(), linear.bias.detach()))]
+    batch, length, hidden = x.shape
+    heads = attention.heads
+    with nvfuser.FusionDefinition() as fd:
+        tx, tkeep, *weights = [fd.from_pytorch(tensor, static_sizes=True) for tensor in inputs]
+        split = []
+        for i in range(3):
+            projected = fd.ops.linear(tx, weights[2 * i], weights[2 * i + 1])
+            by_head = fd.ops.reshape(projected, [batch, length, heads, hidden // heads])
+            split.append(fd.ops.permute(by_head, [0, 2, 1, 3]))
+        attended = fd.ops.sdpa_fwd(*split, mask=tkeep, inference=True)
+        joined = fd.ops.reshape(fd.ops.permute(attended, [0, 2, 1, 3]), [batch, length, hidden])
+        fd.add_output(fd.ops.linear(joined, weights[6], weights[7]))
+    return fd, inputs
