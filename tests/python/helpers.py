@@ -182,3 +182,11 @@ def layouts(tensor: torch.Tensor) -> list[torch.Tensor]:
     if tensor.dim() > 0 and tensor.numel() > 0:
         forms.append(strided(tensor))
     return forms
+
+
+def refused(build, inputs, error=RuntimeError, match=None, **kwargs) -> None:
+    """Defining or executing the fusion must raise `error`."""
+    import pytest
+
+    with pytest.raises(error, match=match):
+        run(build, inputs, round_trip=False, **kwargs)
