@@ -18,15 +18,17 @@ DEV_STAMP := $(VENV)/.dev-installed
 DEMO_STAMP := $(VENV)/.demo-installed
 LINK_STAMP := $(VENV)/.package-linked
 
-.PHONY: venv venv-demo build configure gtest test test-cpp test-python demo bench lint format clean help
+.PHONY: venv venv-demo build configure test test-cpp test-python demo bench lint format clean help
 
 help:
 	@sed -n 's/^# //p' Makefile | head -1
 
 # ---- environment -----------------------------------------------------------------------------------------------------
 $(DEV_STAMP): requirements-dev.txt
-	@command -v $(PYTHON) >/dev/null || { echo "$(PYTHON) is not installed: install Python 3.10 to 3.13 (Debian: apt-get install python3.11 python3.11-venv) or name another one with make PYTHON=python3.12"; exit 1; }
-	@test -x $(PY) || $(PYTHON) -m venv $(VENV) || { echo "could not create $(VENV): install the venv module (Debian: apt-get install python3.11-venv)"; exit 1; }
+	@command -v $(PYTHON) >/dev/null || { echo "$(PYTHON) is not installed: name another Python 3.10 to 3.13 with make PYTHON=..., or install it (Debian 12: apt-get install python3.11 python3.11-venv python3.11-dev)"; exit 1; }
+	@$(PYTHON) -c "import ensurepip, venv" 2>/dev/null || cmake/apt_install.sh "Python's venv module" $(notdir $(PYTHON))-venv
+	test -x $(PY) || $(PYTHON) -m venv $(VENV)
+	@echo "installing requirements-dev.txt into $(VENV) (torch is a large download)"
 	$(PY) -m pip install --quiet --disable-pip-version-check -r requirements-dev.txt
 	@touch $@
 
@@ -44,26 +46,25 @@ venv: $(LINK_STAMP)
 venv-demo: venv $(DEMO_STAMP)
 
 # ---- build -----------------------------------------------------------------------------------------------------------
-# Debian's libgtest-dev serves the C++ tests; CMAKE_ARGS=-DNVFUSER_FETCH_GTEST=ON fetches googletest instead.
-gtest:
-	@if ! echo '$(CMAKE_ARGS)' | grep -q 'NVFUSER_FETCH_GTEST=ON' && ! echo '#include <gtest/gtest.h>' | $${CXX:-c++} -E -x c++ - >/dev/null 2>&1; then \
-	  if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
-	    echo "installing libgtest-dev"; \
-	    DEBIAN_FRONTEND=noninteractive apt-get install -y -qq libgtest-dev >/dev/null 2>&1 \
-	      || { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq libgtest-dev >/dev/null; }; \
-	  else \
-	    echo "googletest is not installed: run 'sudo apt-get install libgtest-dev', or build with make CMAKE_ARGS=-DNVFUSER_FETCH_GTEST=ON"; exit 1; \
-	  fi; \
-	fi
+# What only the system can provide: a compiler, Python's headers, and googletest (CMAKE_ARGS=-DNVFUSER_FETCH_GTEST=ON
+# fetches googletest instead, for people with a network and without root).
+.PHONY: system
+system: $(DEV_STAMP)
+	@command -v $${CXX:-c++} >/dev/null || cmake/apt_install.sh "a C++ compiler" g++
+	@$(PY) -c "import os, sysconfig as s, sys; sys.exit(not os.path.exists(s.get_path('include') + '/Python.h'))" \
+	  || cmake/apt_install.sh "Python's header folder" $$($(PY) -c "import sys; print('python%d.%d-dev' % sys.version_info[:2])")
+	@case '$(CMAKE_ARGS)' in *NVFUSER_FETCH_GTEST=ON*|*NVFUSER_BUILD_TESTS=OFF*) ;; *) \
+	  echo '#include <gtest/gtest.h>' | $${CXX:-c++} -E -x c++ - >/dev/null 2>&1 \
+	    || cmake/apt_install.sh "googletest (or build with make CMAKE_ARGS=-DNVFUSER_FETCH_GTEST=ON)" libgtest-dev;; esac
 
-$(BUILD_DIR)/build.ninja: $(DEV_STAMP)
+$(BUILD_DIR)/build.ninja: $(DEV_STAMP) | system
 	@$(MAKE) --no-print-directory configure
 
 configure: $(DEV_STAMP)
 	PATH="$(CURDIR)/$(VENV)/bin:$$PATH" cmake -S . -B $(BUILD_DIR) -G Ninja \
 	  -DCMAKE_BUILD_TYPE=$(BUILD_TYPE) -DPython_EXECUTABLE=$(CURDIR)/$(PY) $(CMAKE_ARGS)
 
-build: venv gtest $(BUILD_DIR)/build.ninja
+build: venv system $(BUILD_DIR)/build.ninja
 	@PATH="$(CURDIR)/$(VENV)/bin:$$PATH" ninja -C $(BUILD_DIR) -j$(JOBS) $(NINJA_ARGS)
 
 # ---- use -------------------------------------------------------------------------------------------------------------
@@ -96,4 +97,4 @@ format: $(DEV_STAMP)
 
 clean:
 	rm -rf $(BUILD_DIR) dist *.egg-info python/*.egg-info
-	rm -rf python/nvfuser_direct/lib python/nvfuser_direct/_C_DIRECT*.so python/nvfuser_direct/include python/nvfuser_direct/share
+	rm -rf python/nvfuser_direct/lib python/nvfuser_direct/_C_DIRECT*.so python/nvfuser_direct/_build_info.py python/nvfuser_direct/include python/nvfuser_direct/share
