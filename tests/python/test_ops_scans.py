@@ -49,7 +49,7 @@ def test_bad_dims(name):
     scan = lambda dim: lambda fd, t: getattr(fd.ops, name)(t, dim)  # noqa: E731
     x = make((3, 4), torch.float32)
     refused(scan(2), [x], match="Tried to access out of boundary index 2. total index: 2")
-    refused(scan(-3), [x], match="Tried to access out of boundary index -1. total index: 2")
+    refused(scan(-3), [x], match="Tried to access out of boundary index -[13]. total index: 2")
     refused(scan(0), [make((), torch.float32)], match="Tried to access out of boundary index")
     refused(scan(1.0), [x], error=TypeError)
     refused(scan("0"), [x], error=TypeError)
