@@ -13,6 +13,7 @@ if(NVFUSER_FETCH_GTEST)
 elseif(NVFUSER_TORCH_ABI_DEFINITION MATCHES "=0$" AND EXISTS /usr/src/googletest/CMakeLists.txt)
   # Debian's library has the new string ABI; a torch with the old one needs googletest built the same way.
   set(INSTALL_GTEST OFF CACHE BOOL "" FORCE)
+  set(CMAKE_WARN_DEPRECATED OFF CACHE BOOL "" FORCE)
   add_subdirectory(/usr/src/googletest "${CMAKE_BINARY_DIR}/googletest" EXCLUDE_FROM_ALL)
   foreach(_lib gtest gtest_main)
     target_compile_definitions(${_lib} PRIVATE ${NVFUSER_TORCH_ABI_DEFINITION})
