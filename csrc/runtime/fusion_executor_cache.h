@@ -1,0 +1,52 @@
+// Runs a fusion: checks inputs, finds the compiled runtime for their class, launches its plan.
+#pragma once
+
+#include <ir/fusion.h>
+#include <runtime/value.h>
+
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+namespace nvfuser {
+
+class FusionKernelRuntime;
+
+/// Takes a fusion and runs it for any inputs that fit. Thread-safe. A call looks up (devices, dtypes,
+/// ranks, contiguity classes) -> compiled runtime, then (sizes) -> launch plan.
+class FusionExecutorCache {
+ public:
+  explicit FusionExecutorCache(
+      std::shared_ptr<Fusion> fusion,
+      int64_t fusion_id = 0,
+      bool auto_schedule = true);
+  ~FusionExecutorCache();
+
+  /// One value per fusion input (tensors or scalars), in order. Returns the visible outputs in order.
+  /// `device`: where factories allocate and what the tensors must be on; nullopt: the common device of
+  /// the tensors that are not CPU scalars, else CPU. RuntimeError, naming the input, for a wrong count,
+  /// kind, dtype, rank, size, stride class or device mix.
+  std::vector<EvalValue> execute(
+      const std::vector<EvalValue>& inputs,
+      std::optional<at::Device> device = std::nullopt);
+  /// A runtime for inputs of this class exists.
+  bool isCompiled(const std::vector<EvalValue>& inputs, std::optional<at::Device> device = std::nullopt);
+
+  const std::shared_ptr<Fusion>& fusion() const {
+    return fusion_;
+  }
+  /// The fusion after the pass pipeline, as the most recent call ran it.
+  std::string mostRecentSegmentedText() const;
+  /// How many classes have a runtime.
+  size_t numRuntimes() const;
+
+ private:
+  struct State;
+  std::shared_ptr<Fusion> fusion_;
+  std::unique_ptr<State> state_;
+};
+
+} // namespace nvfuser
