@@ -106,7 +106,6 @@ def test_every_dtype(dtype):
         {"shape": [-1, -1], "contiguity": [True, True], "stride_order": [0, 1, 2]},
         {"sizes": [2, 3], "strides": [3, -1]},
         {"sizes": [2, 3], "strides": [3]},
-        {"shape": [1], "contiguity": [True]},
     ],
     ids=str,
 )
