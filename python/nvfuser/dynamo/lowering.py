@@ -1,0 +1,190 @@
+"""Builds the FusionDefinition of one region.
+
+A definition is built for a layout of the inputs (which dims are contiguous, and their order in memory), not for sizes:
+symbolic sizes are -1, and everything computed from them is arithmetic on scalars of the fusion.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch.fx import Node
+from torch.fx.node import map_aggregate
+
+from .op_table import TABLE, is_scalar_value, is_static, schema_arguments
+from .partition import SIZE_ARITHMETIC, Region
+
+#: sizes and strides of a tensor input; None for an input that is a number
+Layout = tuple[tuple[int, ...], tuple[int, ...]] | None
+
+
+class LoweringError(RuntimeError):
+    """A node that should have become part of a fusion could not; carries the op and our builder's message."""
+
+    def __init__(self, node: Node, cause: Exception):
+        super().__init__(f"{node.target}: {type(cause).__name__}: {cause}")
+        self.node = node
+
+
+class Lowering:
+    """What a translator sees: the definition under construction, the fx node at hand, and small helpers."""
+
+    def __init__(self, definition: Any, options: Any, device: torch.device):
+        from nvfuser_direct import DataType
+        from nvfuser_direct.pytorch_utils import torch_dtype_to_nvfuser_dtype
+
+        self.fd = definition
+        self.ops = definition.ops
+        self.options = options
+        self.device = device
+        self.node: Node = None  # type: ignore[assignment]  # set before each translator runs
+        self._data_type = DataType
+        self._to_data_type = torch_dtype_to_nvfuser_dtype
+
+    def dtype(self, dtype: torch.dtype) -> Any:
+        """Our DataType for a torch dtype."""
+        return self._data_type.UInt64 if dtype == torch.uint64 else self._to_data_type(dtype)
+
+    def cast(self, value: Any, dtype: torch.dtype) -> Any:
+        """`value` in `dtype`; the same TensorView where it has that dtype already."""
+        wanted = self.dtype(dtype)
+        return value if value.dtype() == wanted else self.ops.cast(value, wanted)
+
+    def size(self, tensor: Any, dim: int, meta_size: Any) -> Any:
+        """The size of a dim: an int where the graph knows it, else a Val."""
+        return int(meta_size) if is_static(meta_size) else self.ops.size(tensor, dim)
+
+    def constant(self, value: int) -> Any:
+        """An int constant as a Val, for the builders that take nothing else."""
+        return self.fd.define_scalar(value, self._data_type.Int)
+
+    def typed_constant(self, value: Any, dtype: torch.dtype) -> Any:
+        """A constant of the kind (bool, int, float) of `dtype`."""
+        kinds = self._data_type
+        kind = kinds.Bool if dtype == torch.bool else kinds.Double if dtype.is_floating_point else kinds.Int
+        return self.fd.define_scalar(value, kind)
+
+    def unused_rng_state(self) -> tuple[Any, Any]:
+        """An RNG state for a backward without dropout, which reads none."""
+        import nvfuser_direct
+
+        seed_shape, dtype = ([2], self._data_type.UInt64)
+        if not hasattr(nvfuser_direct, "version"):
+            raise RuntimeError("nvfuser_direct is not usable")
+        return self.ops.full(seed_shape, 0, dtype), self.ops.full([], 0, dtype)
+
+
+def layout_of_meta(node: Node) -> Layout:
+    """Sizes and strides of a region input as the graph expects them; symbolic numbers by their hints."""
+    meta = node.meta["val"]
+    if not isinstance(meta, torch.Tensor):
+        return None
+    sizes = tuple(_hint(s) for s in meta.shape)
+    return sizes, tuple(_hint(s) for s in meta.stride())
+
+
+def _hint(value: Any) -> int:
+    if isinstance(value, int):
+        return value
+    # A size that depends on data has no hint; any size above 1 gives the same definition.
+    return int(value.node.hint) if value.node.has_hint() else 4
+
+
+def layout_class(sizes: Sequence[int], strides: Sequence[int]) -> tuple[Any, ...]:
+    """What of a layout enters a definition: contiguity and stride order (as `compute_tensor_descriptor` says)."""
+    from nvfuser_direct import compute_tensor_descriptor
+
+    contiguity, order = compute_tensor_descriptor(list(sizes), list(strides))
+    return tuple(contiguity), tuple(order)
+
+
+def build_definition(region: Region, layouts: Sequence[Layout], options: Any) -> Any:
+    """The FusionDefinition of `region` for inputs of the given layouts; raises LoweringError."""
+    from nvfuser_direct import FusionDefinition
+
+    definition = FusionDefinition()
+    failure: Exception | None = None
+    with definition:
+        # FusionDefinition prints what escapes its block; a region that cannot be built is no news for stdout.
+        try:
+            _define(definition, region, layouts, options)
+        except Exception as error:
+            failure = error
+    if failure is not None:
+        raise failure
+    return definition
+
+
+def region_device(region: Region) -> torch.device:
+    """The device that the region's results lie on."""
+    return region.outputs[0].meta["val"].device
+
+
+def _define(definition: Any, region: Region, layouts: Sequence[Layout], options: Any) -> None:
+    ctx = Lowering(definition, options, region_device(region))
+    values: dict[Node, Any] = {}
+    for node, layout in zip(region.inputs, layouts):
+        values[node] = _define_input(ctx, node, layout)
+    for node in region.nodes:
+        ctx.node = node
+        try:
+            values[node] = _translated(ctx, node, values)
+        except Exception as error:
+            raise LoweringError(node, error) from error
+    for node in region.outputs:
+        definition.add_output(values[node])
+
+
+def _define_input(ctx: Lowering, node: Node, layout: Layout) -> Any:
+    meta = node.meta["val"]
+    if layout is None:
+        kinds = ctx._data_type
+        is_bool = isinstance(meta, (bool, torch.SymBool))
+        is_int = isinstance(meta, (int, torch.SymInt))
+        return ctx.fd.define_scalar(kinds.Bool if is_bool else kinds.Int if is_int else kinds.Double)
+    sizes, strides = layout
+    contiguity, order = layout_class(sizes, strides)
+    return ctx.fd.define_tensor(
+        shape=[int(s) if is_static(s) else -1 for s in meta.shape],
+        contiguity=list(contiguity),
+        dtype=ctx.dtype(meta.dtype),
+        is_cpu=meta.device.type == "cpu" and ctx.device.type != "cpu",
+        stride_order=list(order),
+    )
+
+
+def _translated(ctx: Lowering, node: Node, values: dict[Node, Any]) -> Any:
+    if node.target is operator.getitem:
+        return values[node.args[0]][node.args[1]]
+    if is_scalar_value(node.meta.get("val")):
+        left, right = (values[a] if isinstance(a, Node) else a for a in node.args)
+        return getattr(ctx.ops, SIZE_ARITHMETIC[node.target])(left, right)
+    row = TABLE[node.target]
+    arguments = [
+        map_aggregate(argument, lambda a: _lowered(ctx, a, values)) for argument in schema_arguments(node)
+    ]
+    result = row.translate(ctx, *arguments)
+    if row.kind == "view":
+        return result
+    expected = node.meta["val"]
+    if isinstance(expected, (tuple, list)):
+        return tuple(_finished(ctx, r, e) for r, e in zip(result, expected))
+    return _finished(ctx, result, expected)
+
+
+def _lowered(ctx: Lowering, argument: Any, values: dict[Node, Any]) -> Any:
+    return values[argument] if isinstance(argument, Node) else argument
+
+
+def _finished(ctx: Lowering, result: Any, expected: Any) -> Any:
+    """`result` in the dtype that the graph promises; checks the rank."""
+    if result is None or not isinstance(expected, torch.Tensor):
+        return result
+    if result.ndim != expected.ndim:
+        raise ValueError(f"the result has {result.ndim} dims where the graph has {expected.ndim}")
+    return ctx.cast(result, expected.dtype)
+
+
