@@ -6,6 +6,7 @@ Each part is a function of its own that returns figures, so that the tests run t
 from __future__ import annotations
 
 import copy
+import statistics
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -40,6 +41,8 @@ GRADIENT_TOLERANCE = 5e-5
 # A gradient below this part of the model's largest one counts as rounding: those of the key biases are 0 in exact
 # arithmetic, because softmax does not see a shift of all scores.
 NEGLIGIBLE_GRADIENT = 1e-4
+# Relative to the block's largest entry: the sums of one attention block.
+BLOCK_TOLERANCE = 2e-6
 LEARNING_RATE = 0.05
 
 
@@ -150,3 +153,147 @@ def attention_block_fusion(attention: SelfAttention, x: Tensor, keep: Tensor) ->
         joined = fd.ops.reshape(fd.ops.permute(attended, [0, 2, 1, 3]), [batch, length, hidden])
         fd.add_output(fd.ops.linear(joined, weights[6], weights[7]))
     return fd, inputs
+
+
+# ---- the command -----------------------------------------------------------------------------------------------------
+
+
+class _Steps:
+    """Prints one line a step: what is being done as it starts, its time and outcome as it ends."""
+
+    def __init__(self, total: int):
+        self._total = total
+        self._done = 0
+
+    @contextmanager
+    def step(self, title: str) -> Iterator[list[str]]:
+        """The block may append words about the outcome to the list it is given."""
+        self._done += 1
+        print(f"[{self._done}/{self._total}] {title:<58}", end="", flush=True)
+        outcome: list[str] = []
+        start = time.perf_counter()
+        try:
+            yield outcome
+        except BaseException:
+            print(" FAILED", flush=True)
+            raise
+        seconds = time.perf_counter() - start
+        print(f" {seconds:6.2f} s  {'; '.join(outcome)}".rstrip(), flush=True)
+
+
+def _median_seconds(function: Callable[[], object], device: str, repeats: int = 10) -> float:
+    times = []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        function()
+        if device == "cuda":
+            torch.cuda.synchronize()
+        times.append(time.perf_counter() - start)
+    return statistics.median(times)
+
+
+def _print_similarity(vectors: Tensor) -> None:
+    similarity = (vectors @ vectors.T).cpu()
+    print("\nsimilarity of the sentences (1.00 = same meaning)")
+    for i, sentence in enumerate(SENTENCES):
+        row = " ".join(f"{value:5.2f}" for value in similarity[i].tolist())
+        print(f"  {i} {row}  {sentence[:52]}{'...' if len(sentence) > 52 else ''}")
+    print()
+
+
+def _print_report(report: nvfuser.dynamo.CompileReport) -> None:
+    """One line a graph, then one line for each attention node with the backend that ran it."""
+    for graph in report.graphs:
+        fused, eager = sum(graph.fused_ops.values()), sum(graph.eager_ops.values())
+        print(f"{graph.kind} graph: {graph.num_fusions} fusions hold {fused} ops, {eager} ops in eager")
+        for layer, entry in enumerate(graph.attention):
+            # The backward graph walks the layers from the last to the first.
+            number = len(graph.attention) - 1 - layer if graph.kind == "backward" else layer
+            print(f"  layer {number}: attention as {entry.op}, backend {entry.backend}")
+    print()
+
+
+def check_report(report: nvfuser.dynamo.CompileReport, layers: int) -> None:
+    """Raises CheckFailed unless every graph ran in fusions with an attention node and a known backend for each layer."""
+    if not report.graphs:
+        raise CheckFailed("nothing was compiled")
+    if report.failures:
+        raise CheckFailed(f"a fusion ran in eager: {report.failures[0]}")
+    for graph in report.graphs:
+        if len(graph.attention) != layers:
+            raise CheckFailed(f"{graph.kind} graph: {len(graph.attention)} attention nodes for {layers} layers")
+        if any(entry.backend is None for entry in graph.attention):
+            raise CheckFailed(f"{graph.kind} graph: an attention node does not say which backend ran it")
+
+
+def _demo(device: str) -> None:
+    steps = _Steps(6)
+    print(f"nvfuser {nvfuser.version()}, torch {torch.__version__}, {device}\n")
+
+    with steps.step("loading the tokenizer and the weights of all-MiniLM-L6-v2") as outcome:
+        tokenizer, model = SentenceTokenizer(), load_encoder().to(device)
+        count = sum(parameter.numel() for parameter in model.parameters())
+        outcome.append(f"{len(model.layers)} layers, {count / 1e6:.1f} M parameters")
+    ids, mask = (tensor.to(device) for tensor in tokenizer(SENTENCES))
+    layers = len(model.layers)
+    nvfuser.compile_report(reset=True)
+    compiled = torch.compile(model, backend="nvfuser")
+
+    with steps.step(f"compiling, encoding {len(SENTENCES)} sentences of {mask.sum(1).min()} to {ids.shape[1]} tokens"):
+        vectors, encoding = encode_both(model, compiled, ids, mask)
+    with steps.step("encoding again, warm") as outcome, torch.no_grad():
+        warm = _median_seconds(lambda: compiled(ids, mask), device)
+        eager = _median_seconds(lambda: model(ids, mask), device)
+        outcome.append(f"median {warm * 1e3:.1f} ms, eager {eager * 1e3:.1f} ms")
+    _print_similarity(vectors)
+    report = nvfuser.compile_report(reset=True)
+    _print_report(report)
+    check_report(report, layers)
+    print(f"largest difference from eager: {encoding.value:.1e} (allowed {encoding.bound:.0e})\n")
+    encoding.check()
+
+    with steps.step("one training step, compiled and eager") as outcome:
+        training = train_both(model, ids, mask)
+        outcome.append(f"loss {training.loss_compiled:.6f} and {training.loss_eager:.6f}")
+    report = nvfuser.compile_report(reset=True)
+    _print_report(report)
+    check_report(report, layers)
+    worst = training.worst_gradient
+    print(f"{len(training.gradients)} gradients compared; the largest difference is {worst.value:.1e} of the")
+    print(f"gradient's largest entry, in the {worst.name} (allowed {worst.bound:.0e})\n")
+    for deviation in (*training.gradients, *training.weights):
+        deviation.check()
+
+    attention, keep = model.layers[0].attention, mask[:, None, None, :]
+    with torch.no_grad():
+        x = model.embeddings(ids)
+        with steps.step("the attention block of layer 0 as a FusionDefinition"):
+            fd, inputs = attention_block_fusion(attention, x, keep)
+        with steps.step("running it") as outcome:
+            (actual,) = fd.execute(inputs)
+            difference = relative_deviation(actual, attention(x, keep))
+            block = Deviation("attention block", difference, BLOCK_TOLERANCE)
+            outcome.append(f"largest difference from eager {block.value:.1e}")
+    print(f"\n{fd.fusion.print_math()}")
+    block.check()
+
+
+def run(device: str | None = None) -> int:
+    """Run the demo and print what it does.
+
+    Args:
+        device: "cpu" or "cuda"; None takes CUDA where there is a device.
+    Returns:
+        0 when every check held, 1 when one failed (the last line says which).
+    Raises:
+        ImportError: the weights or their readers are not installed.
+    """
+    device = device or ("cuda" if torch.cuda.is_available() else "cpu")
+    start = time.perf_counter()
+    try:
+        _demo(device)
+    except CheckFailed as error:
+        print(f"FAILED: {error}")
+        return 1
+    print(f"all checks passed in {time.perf_counter() - start:.1f} s")
+    return 0
