@@ -24,6 +24,14 @@ void IterDomain::parallelize(ParallelType type) {
   parts_.parallel_type = type;
 }
 
+void IterDomain::replaceScalars(const std::unordered_map<const Val*, Val*>& replacements) {
+  for (Val** slot : {&parts_.start, &parts_.extent, &parts_.expanded_extent}) {
+    if (const auto it = replacements.find(*slot); it != replacements.end()) {
+      *slot = it->second;
+    }
+  }
+}
+
 IterDomain* IterDomain::cloneWithoutRFactor() const {
   Parts parts = parts_;
   parts.is_rfactor = false;
@@ -53,7 +61,7 @@ std::pair<IterDomain*, IterDomain*> IterDomain::split(
   Val* remainder = IrBuilder::ceilDivExpr(in->extent(), factor);
   Parts parts = in->parts();
   parts.start = nullptr;
-  parts.parallel_type = in->parallelType();
+  parts.is_rfactor = false;
   Val* expanded_remainder = nullptr;
   if (in->hasExpandedExtent()) {
     expanded_remainder = IrBuilder::ceilDivExpr(in->expandedExtent(), factor);

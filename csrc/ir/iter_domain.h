@@ -67,7 +67,10 @@ class IterDomain : public Val {
 
   void parallelize(ParallelType type);
 
-  /// A new domain with the same parts and no definition.
+  /// Start and extents that are a key of the map become its value.
+  void replaceScalars(const std::unordered_map<const Val*, Val*>& replacements);
+
+  /// A new domain with the same parts and no definition, serial.
   IterDomain* cloneWithoutRFactor() const;
   IterDomain* cloneAs(IterType type) const;
 

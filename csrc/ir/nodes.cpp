@@ -2,6 +2,7 @@
 #include <ir/domain_mapper.h>
 #include <ir/nodes.h>
 #include <ir/python_call.h>
+#include <ir/scalar_ops.h>
 
 #include <algorithm>
 #include <array>
@@ -134,6 +135,9 @@ std::string UnaryOp::rhsText(const std::vector<std::string>& operands) const {
   return type() == UnaryOpType::Neg ? "-" + operands[0]
                                     : detail::concat(opText(type()), "(", operands[0], ")");
 }
+ScalarValue UnaryOp::foldScalars(const std::vector<ScalarValue>& operands) const {
+  return applyScalarOp(type(), operands[0], output(0)->dtype());
+}
 PythonCall UnaryOp::pythonCall() const {
   PythonCall call{std::string(opText(type())), {py::arg(input(0))}};
   if (type() == UnaryOpType::Cast) {
@@ -156,6 +160,9 @@ std::string BinaryOp::rhsText(const std::vector<std::string>& operands) const {
   }
   return detail::concat(opText(type()), "( ", operands[0], ", ", operands[1], " )");
 }
+ScalarValue BinaryOp::foldScalars(const std::vector<ScalarValue>& operands) const {
+  return applyScalarOp(type(), operands[0], operands[1], output(0)->dtype());
+}
 PythonCall BinaryOp::pythonCall() const {
   return {std::string(opText(type())), {py::arg(input(0)), py::arg(input(1))}};
 }
@@ -163,6 +170,9 @@ PythonCall BinaryOp::pythonCall() const {
 NVF_DEFINE_NEW_LIKE(TernaryOp)
 TernaryOp::TernaryOp(IrBuilderPasskey key, TernaryOpType type, Val* out, Val* a, Val* b, Val* c)
     : Expr(key, {{{"a", a}, {"b", b}, {"c", c}}, {out}, {{"op", static_cast<int64_t>(type)}}}) {}
+ScalarValue TernaryOp::foldScalars(const std::vector<ScalarValue>& operands) const {
+  return applyScalarOp(type(), operands[0], operands[1], operands[2], output(0)->dtype());
+}
 PythonCall TernaryOp::pythonCall() const {
   PythonCall call{std::string(opText(type())), {}};
   for (const Operand& operand : operands()) {
@@ -191,6 +201,9 @@ NodeTraits LoadStoreOp::traits() const {
   traits.ends_segment = type() == LoadStoreOpType::SegmenterSet;
   traits.view = output(0)->isTensor() && outTensor(this)->hasRoot();
   return traits;
+}
+ScalarValue LoadStoreOp::foldScalars(const std::vector<ScalarValue>& operands) const {
+  return operands[0];
 }
 PythonCall LoadStoreOp::pythonCall() const {
   if (output(0)->isTensor()) {

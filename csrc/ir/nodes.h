@@ -16,6 +16,7 @@ class UnaryOp : public Expr {
   NodeTraits traits() const override {
     return {.pointwise = true, .outputs_share_domain = true};
   }
+  ScalarValue foldScalars(const std::vector<ScalarValue>& operands) const override;
   PythonCall pythonCall() const override;
 
  protected:
@@ -32,6 +33,7 @@ class BinaryOp : public Expr {
   NodeTraits traits() const override {
     return {.pointwise = true, .outputs_share_domain = true};
   }
+  ScalarValue foldScalars(const std::vector<ScalarValue>& operands) const override;
   PythonCall pythonCall() const override;
 
  protected:
@@ -50,6 +52,7 @@ class TernaryOp : public Expr {
   NodeTraits traits() const override {
     return {.pointwise = true, .outputs_share_domain = true};
   }
+  ScalarValue foldScalars(const std::vector<ScalarValue>& operands) const override;
   PythonCall pythonCall() const override;
 };
 
@@ -68,6 +71,7 @@ class LoadStoreOp : public Expr {
     return static_cast<LoadStoreOpType>(attribute<int64_t>("type"));
   }
   NodeTraits traits() const override;
+  ScalarValue foldScalars(const std::vector<ScalarValue>& operands) const override;
   PythonCall pythonCall() const override;
 
  protected:
@@ -163,7 +167,7 @@ class ReshapeOp : public Expr {
   NVF_EXPR_COMMON(ReshapeOp)
   ReshapeOp(IrBuilderPasskey, TensorView* out, TensorView* in, const std::vector<Val*>& shape);
   NodeTraits traits() const override {
-    return {.outputs_share_domain = true, .view = true};
+    return {.outputs_share_domain = true, .view = true, .row_major_view = true};
   }
   void mapDomains(DomainMapper& mapper) const override;
   PythonCall pythonCall() const override;

@@ -3,6 +3,8 @@
 #include <ir/python_call.h>
 #include <ir/sdpa_nodes.h>
 
+#include <array>
+
 namespace nvfuser {
 
 namespace {
@@ -133,6 +135,10 @@ void SdpaFwdOp::mapDomains(DomainMapper& mapper) const {
   sameFromRight(mapper, full(value()), out, kLast);
 }
 
+const Val* SdpaFwdOp::layoutOperand(size_t output) const {
+  return output == 0 ? operand("query") : nullptr;
+}
+
 PythonCall SdpaFwdOp::pythonCall() const {
   // The flash-named form is the call-compatible one; it is bottom right and has no other options.
   const bool flash_form =
@@ -229,6 +235,11 @@ void SdpaBwdOp::mapDomains(DomainMapper& mapper) const {
       mapper.same(operand("bias"), dim, output(3), dim);
     }
   }
+}
+
+const Val* SdpaBwdOp::layoutOperand(size_t output) const {
+  const std::array<const Val*, 3> sources = {operand("query"), operand("key"), operand("value")};
+  return output < sources.size() ? sources[output] : nullptr;
 }
 
 PythonCall SdpaBwdOp::pythonCall() const {

@@ -63,6 +63,8 @@ class SdpaFwdOp : public Expr {
   /// Random unless dropout_p is the constant 0.
   NodeTraits traits() const override;
   void mapDomains(DomainMapper& mapper) const override;
+  /// attn_out lies in memory as query does.
+  const Val* layoutOperand(size_t output) const override;
   PythonCall pythonCall() const override;
 };
 
@@ -110,6 +112,8 @@ class SdpaBwdOp : public Expr {
     return {.opens_segment = true};
   }
   void mapDomains(DomainMapper& mapper) const override;
+  /// The gradients of query, key and value lie in memory as these do.
+  const Val* layoutOperand(size_t output) const override;
   PythonCall pythonCall() const override;
 };
 

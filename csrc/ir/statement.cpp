@@ -178,6 +178,14 @@ void Expr::mapDomains(DomainMapper& mapper) const {
   }
 }
 
+const Val* Expr::layoutOperand(size_t) const {
+  return nullptr;
+}
+
+ScalarValue Expr::foldScalars(const std::vector<ScalarValue>&) const {
+  return {};
+}
+
 PythonCall Expr::pythonCall() const {
   NVF_ERROR(false, opName(), " has no call in fd.ops");
   return {};

@@ -198,6 +198,9 @@ struct NodeTraits {
   bool ends_segment = false;
   /// Output 0 only renames the elements of the first operand: ATen returns a view where it can.
   bool view = false;
+  /// Output 0 has the first operand's elements in the same row-major order under another shape: its
+  /// transforms follow from the two shapes alone (reshape).
+  bool row_major_view = false;
   /// Moves elements within a dimension (slice, pad).
   bool resize = false;
   /// Has no tensor operands (full, iota, random factories).
@@ -229,6 +232,11 @@ class Expr : public Statement {
   }
   /// Reports which dimensions of operands and outputs are the same. See domain_mapper.h.
   virtual void mapDomains(DomainMapper& mapper) const;
+  /// The operand whose memory order output `i` takes, dimension by dimension; nullptr: none is promised.
+  virtual const Val* layoutOperand(size_t output) const;
+  /// The value of a scalar output from those of the operands, in the order of operands(). Every operand
+  /// that is present has a value. No value: the node does not fold.
+  virtual ScalarValue foldScalars(const std::vector<ScalarValue>& operands) const;
   /// The call of fd.ops that makes this node. Internal error for nodes without one.
   virtual PythonCall pythonCall() const;
 

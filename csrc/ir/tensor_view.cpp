@@ -4,6 +4,7 @@
 #include <ir/traversal.h>
 
 #include <algorithm>
+#include <functional>
 #include <unordered_set>
 
 namespace nvfuser {
@@ -24,6 +25,27 @@ int64_t TensorView::nDims() const {
   const auto& logical = getLogicalDomain();
   return std::count_if(
       logical.begin(), logical.end(), [](auto* id) { return !id->isReduction(); });
+}
+
+int64_t TensorView::sharedPosition() const {
+  int64_t position = compute_at_position_;
+  if (definition() != nullptr) {
+    for (const Val* in : definition()->inputs()) {
+      if (const auto* producer = dynamic_cast<const TensorView*>(in)) {
+        position = std::max(position, producer->computeAtPosition());
+      }
+    }
+  }
+  return position;
+}
+
+void TensorView::checkNotInlined(const char* what) const {
+  NVF_CHECK(
+      sharedPosition() == 0,
+      what,
+      ": ",
+      toString(),
+      " takes part in inline_at; cache and rfactor before inlining");
 }
 
 int64_t TensorView::checkAxis(int64_t axis, const char* what) const {
@@ -67,12 +89,12 @@ void TensorView::setMemoryType(MemoryType type) {
 TensorView* TensorView::split(int64_t axis, Val* factor, bool inner_split) {
   const int64_t a = checkAxis(axis, "split");
   NVF_CHECK(
-      a >= compute_at_position_,
+      a >= sharedPosition(),
       "split: axis ",
       axis,
       " of ",
       toString(),
-      " is inlined into its consumers");
+      " is shared by inline_at");
   auto loop = getLoopDomain();
   const auto [outer, inner] = IterDomain::split(loop[a], factor, inner_split);
   loop[a] = outer;
@@ -92,10 +114,10 @@ TensorView* TensorView::merge(int64_t outer, int64_t inner) {
   const int64_t i = checkAxis(inner, "merge");
   NVF_CHECK(o != i, "merge: axis ", outer, " of ", toString(), " cannot be merged with itself");
   NVF_CHECK(
-      std::min(o, i) >= compute_at_position_,
+      std::min(o, i) >= sharedPosition(),
       "merge: an axis of ",
       toString(),
-      " is inlined into its consumers");
+      " is shared by inline_at");
   auto loop = getLoopDomain();
   auto* merged = IterDomain::merge(loop[o], loop[i]);
   loop[std::min(o, i)] = merged;
@@ -125,12 +147,12 @@ TensorView* TensorView::reorder(const std::unordered_map<int64_t, int64_t>& old_
     }
     result[next] = loop[i];
   }
-  for (int64_t i = 0; i < compute_at_position_; ++i) {
+  for (int64_t i = 0; i < sharedPosition(); ++i) {
     NVF_CHECK(
         result[i] == loop[i],
         "reorder: an axis of ",
         toString(),
-        " that is inlined into its consumers would move");
+        " that is shared by inline_at would move");
   }
   domain_->setLoopDomain(std::move(result));
   return this;
@@ -140,6 +162,11 @@ TensorView* TensorView::swizzle(int64_t x, int64_t y) {
   const int64_t a = checkAxis(x, "swizzle");
   const int64_t b = checkAxis(y, "swizzle");
   NVF_CHECK(a != b, "swizzle: needs two axes of ", toString(), ", not ", x, " twice");
+  NVF_CHECK(
+      std::min(a, b) >= sharedPosition(),
+      "swizzle: an axis of ",
+      toString(),
+      " is shared by inline_at");
   auto loop = getLoopDomain();
   std::tie(loop[a], loop[b]) = IterDomain::swizzle(loop[a], loop[b]);
   domain_->setLoopDomain(std::move(loop));
@@ -242,6 +269,7 @@ TensorView* TensorView::cacheAfter(
     bool propagate_allocation_domain,
     const std::vector<Expr*>& cached_uses) {
   NVF_CHECK(!uses().empty(), "cache_after: ", toString(), " has no uses to cache for");
+  checkNotInlined("cache_after");
   FusionGuard guard(fusion());
   for (const Expr* use : cached_uses) {
     NVF_CHECK(
@@ -267,6 +295,7 @@ TensorView* TensorView::cacheBefore(LoadStoreOpType type) {
       "cache_before: ",
       toString(),
       " has no definition; cache an input by cache_after");
+  checkNotInlined("cache_before");
   FusionGuard guard(fusion());
   Expr* def = definition();
   // The producer takes the whole domain (root and schedule); this one becomes a plain copy.
@@ -281,16 +310,64 @@ TensorView* TensorView::cacheBefore(LoadStoreOpType type) {
   return producer;
 }
 
+namespace {
+
+// Copies `transforms` onto the domains of `map`, which receives the copies of their outputs.
+void copyTransforms(
+    const std::vector<Expr*>& transforms,
+    std::unordered_map<IterDomain*, IterDomain*>& map,
+    const std::function<IterDomain*(IterDomain*)>& copy) {
+  for (Expr* transform : transforms) {
+    ExprParts parts{transform->operands(), transform->outputs(), transform->attributes()};
+    for (Operand& operand : parts.operands) {
+      if (operand.val->kind() == ValKind::IterDomain) {
+        operand.val = map.at(static_cast<IterDomain*>(operand.val));
+      }
+    }
+    for (Val*& out : parts.outputs) {
+      auto* id = static_cast<IterDomain*>(out);
+      map[id] = copy(id);
+      out = map[id];
+    }
+    transform->newLike(transform->fusion(), std::move(parts));
+  }
+}
+
+// Puts the outputs of a transform where its first input stood.
+void applyInPlace(const Expr* transform, std::vector<IterDomain*>& domain) {
+  const auto first = std::find(domain.begin(), domain.end(), transform->input(0));
+  NVF_ERROR(first != domain.end(), "not in the domain: ", transform->toString());
+  std::vector<IterDomain*> outs;
+  for (Val* out : transform->outputs()) {
+    outs.push_back(static_cast<IterDomain*>(out));
+  }
+  *first = outs.front();
+  domain.insert(first + 1, outs.begin() + 1, outs.end());
+  for (const Val* in : transform->inputs()) {
+    std::erase(domain, in);
+  }
+}
+
+std::vector<IterDomain*> mapped(
+    const std::vector<IterDomain*>& domain,
+    const std::unordered_map<IterDomain*, IterDomain*>& map) {
+  std::vector<IterDomain*> result;
+  for (IterDomain* id : domain) {
+    result.push_back(map.at(id));
+  }
+  return result;
+}
+
+} // namespace
+
 TensorView* TensorView::rfactor(const std::vector<int64_t>& axes) {
   auto* def = dynamic_cast<ReductionOp*>(definition());
   NVF_CHECK(def != nullptr, "rfactor: ", toString(), " is not the result of a reduction");
   NVF_CHECK(!axes.empty(), "rfactor: no axes were given for ", toString());
-  NVF_CHECK(
-      getMaybeRootDomain() == getLogicalDomain() || !hasRoot(),
-      "rfactor: ",
-      toString(),
-      " is the result of an rfactor already");
+  NVF_CHECK(!hasRoot(), "rfactor: ", toString(), " is the result of an rfactor already");
+  checkNotInlined("rfactor");
   FusionGuard guard(fusion());
+  const std::vector<IterDomain*> loop = getLoopDomain();
   std::unordered_set<const IterDomain*> chosen;
   for (int64_t axis : axes) {
     IterDomain* id = this->axis(axis);
@@ -303,70 +380,104 @@ TensorView* TensorView::rfactor(const std::vector<int64_t>& axes) {
         " is not a reduction axis");
     chosen.insert(id);
   }
-  const auto& loop = getLoopDomain();
   const bool some_remain = std::any_of(loop.begin(), loop.end(), [&](auto* id) {
     return id->isReduction() && !chosen.contains(id);
   });
   NVF_CHECK(some_remain, "rfactor: ", toString(), " would have no reduction axis left");
 
-  // Domains that lead to a chosen axis stay reductions in the producer; the other reductions become
-  // iterations there and are reduced by this tensor.
-  const auto transforms = transformsBetween(
-      getMaybeRootDomain(), std::vector<IterDomain*>(loop.begin(), loop.end()));
-  std::unordered_set<const IterDomain*> leads_to_chosen = chosen;
+  // The transforms that lead to a chosen axis belong to the producer's definition; the others are
+  // schedule, of both tensors.
+  std::unordered_set<const Val*> leads_to_chosen(chosen.begin(), chosen.end());
+  std::vector<Expr*> defining;
+  std::vector<Expr*> scheduling;
+  const auto transforms = transformsBetween(getLogicalDomain(), loop);
   for (auto it = transforms.rbegin(); it != transforms.rend(); ++it) {
-    for (Val* out : (*it)->outputs()) {
-      if (leads_to_chosen.contains(static_cast<const IterDomain*>(out))) {
-        for (Val* in : (*it)->inputs()) {
-          if (in->kind() == ValKind::IterDomain) {
-            leads_to_chosen.insert(static_cast<const IterDomain*>(in));
-          }
-        }
-      }
-    }
-  }
-  std::unordered_map<IterDomain*, IterDomain*> map;
-  TensorDomain::Parts producer_parts;
-  const auto copyOf = [&](IterDomain* id, bool is_rfactor) {
-    IterDomain::Parts parts = id->parts();
-    parts.is_rfactor = is_rfactor;
-    if (id->isReduction() && !leads_to_chosen.contains(id)) {
-      parts.iter_type = IterType::Iteration;
-    }
-    return IrBuilder::create<IterDomain>(parts);
-  };
-  for (IterDomain* id : getMaybeRootDomain()) {
-    map[id] = copyOf(id, false);
-    producer_parts.root.push_back(map[id]);
-  }
-  for (Expr* transform : transforms) {
-    ExprParts parts{transform->operands(), transform->outputs(), transform->attributes()};
-    for (Operand& operand : parts.operands) {
-      if (operand.val->kind() == ValKind::IterDomain) {
-        operand.val = map.at(static_cast<IterDomain*>(operand.val));
-      }
-    }
-    for (Val*& out : parts.outputs) {
-      auto* id = static_cast<IterDomain*>(out);
-      map[id] = copyOf(id, true);
-      out = map[id];
-    }
-    transform->newLike(fusion(), std::move(parts));
-  }
-  for (IterDomain* id : loop) {
-    producer_parts.logical.push_back(map.at(id));
-  }
-  auto* producer = IrBuilder::create<TensorView>(
-      IrBuilder::create<TensorDomain>(std::move(producer_parts)), dtype());
-
-  TensorDomain::Parts consumer_parts;
-  for (IterDomain* id : loop) {
-    if (chosen.contains(id)) {
+    const auto& outs = (*it)->outputs();
+    const bool leads = std::any_of(
+        outs.begin(), outs.end(), [&](const Val* v) { return leads_to_chosen.contains(v); });
+    (leads ? defining : scheduling).push_back(*it);
+    if (!leads) {
       continue;
     }
-    auto* copy = IrBuilder::create<IterDomain>(id->parts());
-    consumer_parts.logical.push_back(copy);
+    for (const Val* in : (*it)->inputs()) {
+      const auto* id = dynamic_cast<const IterDomain*>(in);
+      NVF_CHECK(
+          id == nullptr || id->isReduction(),
+          "rfactor: an axis of ",
+          toString(),
+          " was merged from ",
+          in->toString(),
+          ", which is no reduction");
+    }
+    leads_to_chosen.insert((*it)->inputs().begin(), (*it)->inputs().end());
   }
+  std::reverse(defining.begin(), defining.end());
+  std::reverse(scheduling.begin(), scheduling.end());
+  const std::vector<IterDomain*> root = getLogicalDomain();
+  std::vector<IterDomain*> logical = root;
+  for (const Expr* transform : defining) {
+    applyInPlace(transform, logical);
+  }
+
+  // In the producer a reduction that no chosen axis comes from is an iteration.
+  std::unordered_map<IterDomain*, IterDomain*> to_producer;
+  const auto producer_copy = [&](bool is_rfactor) {
+    return [&, is_rfactor](IterDomain* id) {
+      IterDomain::Parts parts = id->parts();
+      parts.is_rfactor = is_rfactor;
+      if (id->isReduction() && !leads_to_chosen.contains(id)) {
+        parts.iter_type = IterType::Iteration;
+      }
+      return IrBuilder::create<IterDomain>(parts);
+    };
+  };
+  for (IterDomain* id : root) {
+    to_producer[id] = producer_copy(false)(id);
+  }
+  copyTransforms(defining, to_producer, producer_copy(true));
+  copyTransforms(scheduling, to_producer, producer_copy(false));
+  auto* producer = IrBuilder::create<TensorView>(
+      IrBuilder::create<TensorDomain>(TensorDomain::Parts{
+          .root = defining.empty() ? std::vector<IterDomain*>{} : mapped(root, to_producer),
+          .logical = mapped(logical, to_producer),
+          .allocation = {},
+          .loop = mapped(loop, to_producer),
+          .contiguity = {}}),
+      dtype());
+
+  std::unordered_map<IterDomain*, IterDomain*> to_consumer;
+  const auto is_chosen = [&](const IterDomain* id) { return chosen.contains(id); };
+  const auto consumer_copy = [](IterDomain* id) {
+    IterDomain::Parts parts = id->parts();
+    parts.is_rfactor = false;
+    return IrBuilder::create<IterDomain>(parts);
+  };
+  std::erase_if(logical, is_chosen);
+  for (IterDomain* id : logical) {
+    to_consumer[id] = consumer_copy(id);
+  }
+  copyTransforms(scheduling, to_consumer, consumer_copy);
+  std::vector<IterDomain*> consumer_loop = loop;
+  std::erase_if(consumer_loop, is_chosen);
+  TensorDomain::Parts consumer_parts{
+      .root = {},
+      .logical = mapped(logical, to_consumer),
+      .allocation = {},
+      .loop = mapped(consumer_loop, to_consumer),
+      .contiguity = {}};
+  // Reductions may have been transformed; the order in memory concerns the other dimensions.
+  if (domain_->hasAllocation()) {
+    for (IterDomain* id : consumer_parts.logical) {
+      if (id->isReduction()) {
+        consumer_parts.allocation.push_back(id);
+      }
+    }
+    for (IterDomain* id : noReductions(domain_->allocation())) {
+      consumer_parts.allocation.push_back(to_consumer.at(id));
+    }
+  }
+  consumer_parts.contiguity = contiguityFilledWith(
+      consumer_parts.allocation.empty() ? consumer_parts.logical : consumer_parts.allocation, true);
   domain_ = IrBuilder::create<TensorDomain>(std::move(consumer_parts));
 
   auto* in = def->operand("in")->as<TensorView>();

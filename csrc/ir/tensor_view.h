@@ -62,17 +62,19 @@ class TensorView : public Val {
   void setCpuScalar(bool value) {
     cpu_scalar_ = value;
   }
-  /// Loops up to this position are shared with the consumers (inline_at).
+  /// Loops left of this position are shared with the consumers (inline_at).
   int64_t computeAtPosition() const {
     return compute_at_position_;
   }
+  /// Loops left of this position are shared with a consumer or a producer and must not change.
+  int64_t sharedPosition() const;
 
   // --- schedule primitives: they change the loop domain only, except where said ---
 
   /// See IterDomain::split. RuntimeError when the axis is out of range or inlined, or factor < 1.
   TensorView* split(int64_t axis, Val* factor, bool inner_split = true);
   TensorView* split(int64_t axis, int64_t factor, bool inner_split = true);
-  /// Merges two axes, wherever they stand; the result stands at the outer one's place.
+  /// Merges two axes, wherever they stand; the result stands at the place of the left one.
   TensorView* merge(int64_t outer, int64_t inner);
   /// old position -> new position; axes not named keep their order in the free places.
   TensorView* reorder(const std::unordered_map<int64_t, int64_t>& old_to_new);
@@ -88,7 +90,8 @@ class TensorView : public Val {
       const std::vector<Expr*>& cached_uses = {});
   /// A tensor that takes over this one's definition; this one becomes its copy. Returns the new one.
   TensorView* cacheBefore(LoadStoreOpType type = LoadStoreOpType::Set);
-  /// Splits a reduction in two: the returned producer reduces `axes`, this tensor the remaining ones.
+  /// Splits a reduction in two: the returned producer reduces `axes`, this tensor the remaining ones. The
+  /// shape of this tensor and the schedule of its other axes stay as they were.
   /// RuntimeError unless this is a reduction, `axes` are reduction axes, and some remain.
   TensorView* rfactor(const std::vector<int64_t>& axes);
   void setLoopDomain(std::vector<IterDomain*> loop);
@@ -111,6 +114,7 @@ class TensorView : public Val {
  private:
   friend class IrCloner;
   int64_t checkAxis(int64_t axis, const char* what) const;
+  void checkNotInlined(const char* what) const;
 
   TensorDomain* domain_;
   MemoryType memory_type_;

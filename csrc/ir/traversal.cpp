@@ -94,7 +94,11 @@ std::unordered_set<Val*> valsBetween(const std::vector<Val*>& from, const std::v
 std::vector<Expr*> transformsBetween(
     const std::vector<IterDomain*>& from,
     const std::vector<IterDomain*>& to) {
-  return exprsTo({to.begin(), to.end()}, {from.begin(), from.end()});
+  auto exprs = exprsTo({to.begin(), to.end()}, {from.begin(), from.end()});
+  // Factors and widths may be computed; their scalar expressions are no transforms.
+  std::erase_if(
+      exprs, [](const Expr* e) { return e->outputs().front()->kind() != ValKind::IterDomain; });
+  return exprs;
 }
 
 void replayTransforms(
