@@ -36,8 +36,12 @@ VARIANTS = {
     "static4": lambda fd: two_inputs(fd, shape=(2, 4)),
     "broadcast": lambda fd: two_inputs(fd, shape=(1, -1)),
     "add": lambda fd: fd.add_output(fd.ops.add(*(fd.define_tensor([-1, -1], contiguity=True) for _ in range(2)))),
-    "not_contiguous": lambda fd: fd.add_output(fd.ops.sub(*(fd.define_tensor([-1, -1], contiguity=False) for _ in range(2)))),
-    "double": lambda fd: fd.add_output(fd.ops.sub(*(fd.define_tensor([-1, -1], contiguity=True, dtype=DataType.Double) for _ in range(2)))),
+    "not_contiguous": lambda fd: fd.add_output(
+        fd.ops.sub(*(fd.define_tensor([-1, -1], contiguity=False) for _ in range(2)))
+    ),
+    "double": lambda fd: fd.add_output(
+        fd.ops.sub(*(fd.define_tensor([-1, -1], contiguity=True, dtype=DataType.Double) for _ in range(2)))
+    ),
 }
 
 

@@ -225,7 +225,16 @@ def test_a_tensor_whose_fusion_is_gone():
         fd.add_output(y)
     del fd
     gc.collect()
-    for read in (lambda: x.ndim, lambda: str(y), lambda: x.shape(), lambda: y.size(0), lambda: s.definition(), lambda: y.dtype(), lambda: y.axis(0), lambda: y.uses()):
+    for read in (
+        lambda: x.ndim,
+        lambda: str(y),
+        lambda: x.shape(),
+        lambda: y.size(0),
+        lambda: s.definition(),
+        lambda: y.dtype(),
+        lambda: y.axis(0),
+        lambda: y.uses(),
+    ):
         try:
             read()
         except (RuntimeError, ReferenceError):

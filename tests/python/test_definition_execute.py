@@ -21,7 +21,16 @@ X, Y = torch.tensor([1.0, 2.0]), torch.tensor([10.0, 20.0])
 
 def test_argument_lists_of_every_kind():
     fd = scale_and_shift()
-    for inputs in ([X, 3.0, Y], (X, 3.0, Y), iter([X, 3.0, Y]), (v for v in (X, 3.0, Y)), [[X, 3.0], Y], ((X,), (3.0, Y)), [X, 3, Y], [X, True, Y]):
+    for inputs in (
+        [X, 3.0, Y],
+        (X, 3.0, Y),
+        iter([X, 3.0, Y]),
+        (v for v in (X, 3.0, Y)),
+        [[X, 3.0], Y],
+        ((X,), (3.0, Y)),
+        [X, 3, Y],
+        [X, True, Y],
+    ):
         (result,) = fd.execute(inputs)
         factor = 1 if isinstance(inputs, list) and inputs[1] is True else 3
         assert torch.equal(result, X * factor + Y)
@@ -289,5 +298,12 @@ def test_inputs_of_another_layout_than_at_the_first_call():
         x = fd.define_tensor([-1, -1], contiguity=False)
         fd.add_output(fd.ops.mul(x, 2.0))
     base = make((4, 6), torch.float32)
-    for t in (base, base.t(), base[::2, 1:], base[:, :1].expand(4, 6), base[0, 0].expand(3, 3), base.t().contiguous().t()):
+    for t in (
+        base,
+        base.t(),
+        base[::2, 1:],
+        base[:, :1].expand(4, 6),
+        base[0, 0].expand(3, 3),
+        base.t().contiguous().t(),
+    ):
         assert torch.equal(fd.execute([t])[0], t * 2)

@@ -173,9 +173,16 @@ def scalar_line(*args, **kwargs):
     return len(fd.fusion.inputs()), repr(fd)
 
 
-@pytest.mark.parametrize("dtype", ["Double", "Float", "Int", "Int32", "Bool", "ComplexDouble", "ComplexFloat", "Half", "BFloat16"])
+@pytest.mark.parametrize(
+    "dtype", ["Double", "Float", "Int", "Int32", "Bool", "ComplexDouble", "ComplexFloat", "Half", "BFloat16"]
+)
 def test_symbolic_scalars(dtype):
-    for args, kwargs in [((getattr(DataType, dtype),), {}), ((), {"dtype": getattr(DataType, dtype)}), ((None, getattr(DataType, dtype)), {}), ((), {"value": None, "dtype": getattr(DataType, dtype)})]:
+    for args, kwargs in [
+        ((getattr(DataType, dtype),), {}),
+        ((), {"dtype": getattr(DataType, dtype)}),
+        ((None, getattr(DataType, dtype)), {}),
+        ((), {"value": None, "dtype": getattr(DataType, dtype)}),
+    ]:
         count, text = scalar_line(*args, **kwargs)
         assert count == 1
         assert f"define_scalar(None, dtype=DataType.{dtype})" in text
@@ -205,7 +212,13 @@ def test_constants_of_other_dtypes_get_a_line():
 
 def test_constants_are_cast_to_the_dtype():
     with FusionDefinition() as fd:
-        for value, dtype in [(2.75, DataType.Int), (3, DataType.Double), (2, DataType.Bool), (True, DataType.Bool), (1.5, DataType.ComplexDouble)]:
+        for value, dtype in [
+            (2.75, DataType.Int),
+            (3, DataType.Double),
+            (2, DataType.Bool),
+            (True, DataType.Bool),
+            (1.5, DataType.ComplexDouble),
+        ]:
             fd.add_output(fd.ops.full([1], fd.define_scalar(value, dtype=dtype), DataType.ComplexDouble))
     assert [t.item() for t in fd.execute([], device="cpu")] == [2, 3, 1, 1, 1.5]
 
@@ -264,7 +277,10 @@ def test_vectors_are_symbolic_ints():
     [
         (torch.ones(2, 3), "shape=[-1, -1], contiguity=[True, True], dtype=DataType.Float, is_cpu=False)"),
         (torch.ones(2, 1), "shape=[-1, 1], contiguity=[True, None], dtype=DataType.Float, is_cpu=False)"),
-        (torch.ones(2, 3).t(), "shape=[-1, -1], contiguity=[True, True], dtype=DataType.Float, is_cpu=False, stride_order=[0, 1])"),
+        (
+            torch.ones(2, 3).t(),
+            "shape=[-1, -1], contiguity=[True, True], dtype=DataType.Float, is_cpu=False, stride_order=[0, 1])",
+        ),
         (torch.ones(2, 4)[:, :3], "shape=[-1, -1], contiguity=[False, True], dtype=DataType.Float, is_cpu=False)"),
         (torch.ones(2, 6)[:, ::2], "shape=[-1, -1], contiguity=[True, False], dtype=DataType.Float, is_cpu=False)"),
         (torch.ones(4, dtype=torch.int32), "shape=[-1], contiguity=[True], dtype=DataType.Int32, is_cpu=False)"),

@@ -69,12 +69,16 @@ def test_torch_dtypes():
         assert pytorch_utils.torch_dtype_to_nvfuser_dtype(dtype) == expected
     for name in ("float8_e4m3fn", "float8_e5m2", "float8_e8m0fnu"):
         if hasattr(torch, name):
-            assert pytorch_utils.torch_dtype_to_nvfuser_dtype(getattr(torch, name)) == getattr(DataType, name.replace("float", "Float"))
+            assert pytorch_utils.torch_dtype_to_nvfuser_dtype(getattr(torch, name)) == getattr(
+                DataType, name.replace("float", "Float")
+            )
     if hasattr(torch, "float4_e2m1fn_x2"):
         assert pytorch_utils.torch_dtype_to_nvfuser_dtype(torch.float4_e2m1fn_x2) == DataType.Float4_e2m1fn_x2
 
 
-@pytest.mark.parametrize("kind,expected", [(complex, "ComplexDouble"), (float, "Double"), (int, "Int"), (bool, "Bool")], ids=str)
+@pytest.mark.parametrize(
+    "kind,expected", [(complex, "ComplexDouble"), (float, "Double"), (int, "Int"), (bool, "Bool")], ids=str
+)
 def test_python_types(kind, expected):
     assert pytorch_utils.torch_dtype_to_nvfuser_dtype(kind) == getattr(DataType, expected)
     assert pytorch_utils.python_scalar_to_nvfuser_dtype(kind(1)) == getattr(DataType, expected)

@@ -61,7 +61,11 @@ def test_set_prints_as_a_cast_to_its_own_dtype():
 def test_hidden_casts_count():
     """A half operand is cast first; the printed numbers include that tensor."""
     lines = printed(lambda fd, x: fd.ops.exp(x), torch.ones(2, 3).half()).splitlines()
-    assert lines[2:] == ["    tv1 = fd.ops.cast(tv0, dtype=DataType.Float)", "    tv2 = fd.ops.exp(tv1)", "    fd.add_output(tv2)"]
+    assert lines[2:] == [
+        "    tv1 = fd.ops.cast(tv0, dtype=DataType.Float)",
+        "    tv2 = fd.ops.exp(tv1)",
+        "    fd.add_output(tv2)",
+    ]
 
 
 def test_reductions():
@@ -176,7 +180,9 @@ def test_printing_the_copy_gives_the_same_text():
 
 
 @pytest.mark.parametrize(
-    "value", [3.0, 0.0, -0.0, 1e-5, 1e20, 123456.0, 0.1, -2.5, 1e-30, 7, -7, 0, 2**40, True, False, 1 + 2j, -0.5j], ids=repr
+    "value",
+    [3.0, 0.0, -0.0, 1e-5, 1e20, 123456.0, 0.1, -2.5, 1e-30, 7, -7, 0, 2**40, True, False, 1 + 2j, -0.5j],
+    ids=repr,
 )
 def test_constants_come_back(value):
     x = torch.ones(3, dtype=torch.complex128 if isinstance(value, complex) else torch.float64)
@@ -208,7 +214,13 @@ def test_script_without_inputs():
 
 
 def test_script_with_inputs():
-    inputs = [torch.ones(2, 4), torch.ones(4, 2).t(), torch.zeros(3, dtype=torch.int64), torch.ones(6, dtype=torch.int64)[::2], 2.5]
+    inputs = [
+        torch.ones(2, 4),
+        torch.ones(4, 2).t(),
+        torch.zeros(3, dtype=torch.int64),
+        torch.ones(6, dtype=torch.int64)[::2],
+        2.5,
+    ]
 
     def build(fd, a, b, i, j, s):
         return [fd.ops.add(a, b), fd.ops.add(i, j), fd.ops.mul(a, s)]

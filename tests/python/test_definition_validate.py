@@ -56,7 +56,9 @@ def test_integers_and_bools_must_be_equal():
             fd.validate([x], bad)
 
 
-@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64, torch.complex64], ids=str)
+@pytest.mark.parametrize(
+    "dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64, torch.complex64], ids=str
+)
 def test_rounding_of_every_float_dtype_is_allowed_for(dtype):
     x = make((64, 64), dtype)
     fd = define(lambda fd, t: fd.ops.mul(t, 1.5), [x])

@@ -18,7 +18,11 @@ def test_indices_outside_are_refused_and_never_wrap(index):
     refused(lambda fd, t, k: fd.ops.embedding_fwd(k, t), [x, i], error=OUT_OF_RANGE)
     column = i[:, None]
     refused(lambda fd, t, k: fd.ops.gather(t, k, 0), [x, column], error=OUT_OF_RANGE)
-    refused(lambda fd, t, k: fd.ops.take_along_axis(t, k, 0), [x, column.expand(len(index), 3).contiguous()], error=OUT_OF_RANGE)
+    refused(
+        lambda fd, t, k: fd.ops.take_along_axis(t, k, 0),
+        [x, column.expand(len(index), 3).contiguous()],
+        error=OUT_OF_RANGE,
+    )
     refused(lambda fd, t, k: fd.ops.scatter(t, k, 1.0, 0), [x, column], error=OUT_OF_RANGE)
 
 
@@ -74,7 +78,10 @@ def test_repeated_indices_read_the_same_row():
 
 
 def test_cross_entropy_of_many_classes():
-    logits, labels = make((16, 2048), torch.float32), torch.randint(0, 2048, (16, 1), generator=torch.Generator().manual_seed(0))
+    logits, labels = (
+        make((16, 2048), torch.float32),
+        torch.randint(0, 2048, (16, 1), generator=torch.Generator().manual_seed(0)),
+    )
 
     def build(fd, x, k):
         peak = fd.ops.max(x, [1], True)
@@ -108,4 +115,6 @@ def test_int32_indices_everywhere():
     x, index = make((5, 3), torch.float32), torch.tensor([4, 0, 2], dtype=torch.int32)
     assert_values(run1(lambda fd, t, k: fd.ops.index_select(t, k, 0), [x, index]), x[index.long()])
     assert_values(run1(lambda fd, t, k: fd.ops.embedding_fwd(k, t), [x, index]), x[index.long()])
-    assert_values(run1(lambda fd, t, k: fd.ops.gather(t, k, 0), [x, index[:, None]]), torch.gather(x, 0, index.long()[:, None]))
+    assert_values(
+        run1(lambda fd, t, k: fd.ops.gather(t, k, 0), [x, index[:, None]]), torch.gather(x, 0, index.long()[:, None])
+    )

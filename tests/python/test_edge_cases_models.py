@@ -33,7 +33,11 @@ def test_layer_norm(shape, dtype, device):
         return fd.ops.cast(y, dtype=NVF[dtype])
 
     (result,) = run(build, [x, w, b])
-    expected = torch.nn.functional.layer_norm(x.double(), shape[1:], w.double(), b.double()) if 0 not in shape else torch.empty(shape)
+    expected = (
+        torch.nn.functional.layer_norm(x.double(), shape[1:], w.double(), b.double())
+        if 0 not in shape
+        else torch.empty(shape)
+    )
     assert result.shape == shape and result.dtype == dtype
     if 0 not in shape:
         twice_as_good_as_eager(result, torch.nn.functional.layer_norm(x, shape[1:], w, b), expected.to(device))
@@ -58,7 +62,10 @@ def test_layer_norm_backward_at_several_batch_sizes():
 
     fd = None
     for batch, length in [(2, 5), (4, 3), (2, 5), (8, 2), (3, 7)]:
-        x, grad = make((batch, length, width), torch.bfloat16, seed=batch), make((batch, length, width), torch.bfloat16, seed=9)
+        x, grad = (
+            make((batch, length, width), torch.bfloat16, seed=batch),
+            make((batch, length, width), torch.bfloat16, seed=9),
+        )
         w = make((width,), torch.float32, seed=3)
         mean = x.float().mean(2, keepdim=True)
         rstd = torch.rsqrt(x.float().var(2, correction=0, keepdim=True) + 1e-5)
@@ -120,7 +127,9 @@ def test_rotary_embedding_from_a_fused_projection(dtype):
         return outputs
 
     results = run(build, [qkv, cos, sin])
-    for result, plain, reference in zip(results, eager(qkv, cos, sin), eager(qkv.double(), cos.double(), sin.double()), strict=True):
+    for result, plain, reference in zip(
+        results, eager(qkv, cos, sin), eager(qkv.double(), cos.double(), sin.double()), strict=True
+    ):
         assert result.shape == plain.shape
         twice_as_good_as_eager(result, plain, reference)
 

@@ -207,7 +207,14 @@ def test_algebra_that_is_not_valid_for_floats():
     x = torch.tensor([1.0, float("nan"), float("inf"), -0.0, 0.0])
 
     def build(fd, t):
-        return [fd.ops.mul(t, 0.0), fd.ops.sub(t, t), fd.ops.div(t, t), fd.ops.add(t, 0.0), fd.ops.pow(t, 0.0), fd.ops.eq(t, t)]
+        return [
+            fd.ops.mul(t, 0.0),
+            fd.ops.sub(t, t),
+            fd.ops.div(t, t),
+            fd.ops.add(t, 0.0),
+            fd.ops.pow(t, 0.0),
+            fd.ops.eq(t, t),
+        ]
 
     expected = [x * 0.0, x - x, x / x, x + 0.0, x**0.0, x == x]
     for result, wanted in zip(run(build, [x]), expected, strict=True):
@@ -267,7 +274,17 @@ def test_large_magnitudes_do_not_overflow_in_between():
     assert_values(run1(lambda fd, t: fd.ops.abs(t), [z]), torch.tensor([5e30, 5e-30]), atol=0)
 
 
-@pytest.mark.parametrize("name,values", [("expm1", [1e-10, -1e-10, 1e-5]), ("log1p", [1e-10, -1e-10, 1e-5]), ("sinh", [1e-8]), ("erfc", [5.0, 8.0]), ("tanh", [1e-9])], ids=str)
+@pytest.mark.parametrize(
+    "name,values",
+    [
+        ("expm1", [1e-10, -1e-10, 1e-5]),
+        ("log1p", [1e-10, -1e-10, 1e-5]),
+        ("sinh", [1e-8]),
+        ("erfc", [5.0, 8.0]),
+        ("tanh", [1e-9]),
+    ],
+    ids=str,
+)
 def test_no_cancellation(name, values):
     x = torch.tensor(values)
     function = getattr(torch, name, None) or getattr(torch.special, name)
@@ -289,7 +306,15 @@ def test_integers_beyond_the_precision_of_doubles():
     x = torch.tensor([2**53 + 1, -(2**53) - 1, 2**62 + 3])
 
     def build(fd, t):
-        return [fd.ops.add(t, 1), fd.ops.mul(t, 1), fd.ops.maximum(t, 0), fd.ops.abs(t), fd.ops.neg(t), fd.ops.div(t, 1), fd.ops.remainder(t, 10)]
+        return [
+            fd.ops.add(t, 1),
+            fd.ops.mul(t, 1),
+            fd.ops.maximum(t, 0),
+            fd.ops.abs(t),
+            fd.ops.neg(t),
+            fd.ops.div(t, 1),
+            fd.ops.remainder(t, 10),
+        ]
 
     expected = [x + 1, x, x.clamp(min=0), x.abs(), -x, x, x.remainder(10)]
     for result, wanted in zip(run(build, [x]), expected, strict=True):

@@ -8,7 +8,9 @@ from nvfuser_direct import DataType, FusionDefinition
 ONE = torch.float32
 
 
-@pytest.mark.parametrize("n,c,h,w", [(2, 3, 4, 5), (2, 3, 1, 5), (2, 1, 4, 5), (1, 3, 4, 5), (1, 1, 1, 1), (2, 3, 1, 1)], ids=str)
+@pytest.mark.parametrize(
+    "n,c,h,w", [(2, 3, 4, 5), (2, 3, 1, 5), (2, 1, 4, 5), (1, 3, 4, 5), (1, 1, 1, 1), (2, 3, 1, 1)], ids=str
+)
 @pytest.mark.parametrize("static", [False, True])
 def test_squeeze_and_broadcast_of_a_column_next_to_full_tensors(n, c, h, w, static):
     a, b, col = make((n, c, h, w), ONE), make((n, c), ONE, seed=1), make((n, 1, 1, 1), ONE, seed=2)

@@ -28,15 +28,30 @@ def test_a_tensor_where_a_scalar_is_expected():
 
 
 def test_a_tensor_of_another_rank():
-    with pytest.raises(RuntimeError, match=r"Expected input 0, .*, to be bound to a tensor of rank 2, but got a tensor of rank 3"):
+    with pytest.raises(
+        RuntimeError, match=r"Expected input 0, .*, to be bound to a tensor of rank 2, but got a tensor of rank 3"
+    ):
         tensor_then_scalar().execute([torch.ones(1, 2, 3), 1.0])
     with pytest.raises(RuntimeError, match="of rank 2, but got a tensor of rank 0"):
         tensor_then_scalar().execute([torch.tensor(1.0), 1.0])
 
 
-@pytest.mark.parametrize("actual,name", [(torch.float16, "__half"), (torch.float64, "double"), (torch.int64, "int64_t"), (torch.bfloat16, "__bfloat"), (torch.bool, "bool")], ids=str)
+@pytest.mark.parametrize(
+    "actual,name",
+    [
+        (torch.float16, "__half"),
+        (torch.float64, "double"),
+        (torch.int64, "int64_t"),
+        (torch.bfloat16, "__bfloat"),
+        (torch.bool, "bool"),
+    ],
+    ids=str,
+)
 def test_a_tensor_of_another_dtype(actual, name):
-    with pytest.raises(RuntimeError, match=f"Expected input 0, .*, to be bound to a tensor of dtype float, but got a tensor of dtype {name}"):
+    with pytest.raises(
+        RuntimeError,
+        match=f"Expected input 0, .*, to be bound to a tensor of dtype float, but got a tensor of dtype {name}",
+    ):
         tensor_then_scalar().execute([GOOD.to(actual), 1.0])
 
 
@@ -61,7 +76,11 @@ def test_scalars_of_another_kind(declared, value):
         fd.execute([value], device="cpu")
 
 
-@pytest.mark.parametrize("declared,value", [("Double", 1), ("Double", True), ("ComplexDouble", 1.5), ("ComplexDouble", 2), ("Int", True), ("Double", 2.5)], ids=str)
+@pytest.mark.parametrize(
+    "declared,value",
+    [("Double", 1), ("Double", True), ("ComplexDouble", 1.5), ("ComplexDouble", 2), ("Int", True), ("Double", 2.5)],
+    ids=str,
+)
 def test_scalars_that_convert(declared, value):
     with FusionDefinition() as fd:
         fd.add_output(fd.ops.full([2], fd.define_scalar(getattr(DataType, declared)), DataType.ComplexDouble))

@@ -11,12 +11,14 @@ from nvfuser_direct import DataType, FusionDefinition
 def message_of(build, *shapes_and_dtypes):
     """Text of the RuntimeError that `build(fd, *tensors)` raises at definition."""
     with pytest.raises(RuntimeError) as caught, FusionDefinition() as fd:
-        tensors = [fd.define_tensor(list(shape), contiguity=True, dtype=NVF[dtype]) for shape, dtype in shapes_and_dtypes]
+        tensors = [
+            fd.define_tensor(list(shape), contiguity=True, dtype=NVF[dtype]) for shape, dtype in shapes_and_dtypes
+        ]
         build(fd, *tensors)
     return str(caught.value)
 
 
-F, D, I, C = torch.float32, torch.float64, torch.int64, torch.complex64
+F, D, INT, C = torch.float32, torch.float64, torch.int64, torch.complex64
 M, V = ((-1, -1), F), ((-1,), F)
 
 NAMED = {
@@ -35,16 +37,16 @@ NAMED = {
     "matmul": (lambda fd, x, y: fd.ops.matmul(x, y), [M, ((-1, -1), D)]),
     "linear": (lambda fd, x, y: fd.ops.linear(x, y), [M, ((-1, -1), D)]),
     "bitwise_and": (lambda fd, x: fd.ops.bitwise_and(x, x), [M]),
-    "nextafter": (lambda fd, x: fd.ops.nextafter(x, x), [((-1,), I)]),
+    "nextafter": (lambda fd, x: fd.ops.nextafter(x, x), [((-1,), INT)]),
     "gcd": (lambda fd, x: fd.ops.gcd(x, x), [M]),
     "imag": (lambda fd, x: fd.ops.imag(x), [M]),
     "var_mean": (lambda fd, x: fd.ops.var_mean(x, [0]), [((-1,), torch.float16)]),
     "triu": (lambda fd, x: fd.ops.triu(x), [V]),
-    "scatter": (lambda fd, x, y: fd.ops.scatter(x, y, 1.0, 5), [M, ((-1, -1), I)]),
-    "take_along_axis": (lambda fd, x, y: fd.ops.take_along_axis(x, y, 0), [M, ((-1,), I)]),
-    "embedding_fwd": (lambda fd, x, y: fd.ops.embedding_fwd(x, y), [((-1,), I), V]),
+    "scatter": (lambda fd, x, y: fd.ops.scatter(x, y, 1.0, 5), [M, ((-1, -1), INT)]),
+    "take_along_axis": (lambda fd, x, y: fd.ops.take_along_axis(x, y, 0), [M, ((-1,), INT)]),
+    "embedding_fwd": (lambda fd, x, y: fd.ops.embedding_fwd(x, y), [((-1,), INT), V]),
     "iota": (lambda fd: fd.ops.iota(5, 0, 0), []),
-    "grouped_mm": (lambda fd, x, y: fd.ops.grouped_mm(x, x, y), [M, ((-1,), I)]),
+    "grouped_mm": (lambda fd, x, y: fd.ops.grouped_mm(x, x, y), [M, ((-1,), INT)]),
     "add": (lambda fd, x, y: fd.ops.add(x, y), [((3, 4), F), ((3, 5), F)]),
 }
 
@@ -78,7 +80,12 @@ def test_dtypes_appear_where_dtypes_clash():
 def test_calls_that_fit_no_overload_name_the_operator():
     with FusionDefinition() as fd:
         x = fd.define_tensor([-1], contiguity=True)
-        for call in (lambda: fd.ops.add(x), lambda: fd.ops.sum("x"), lambda: fd.ops.permute(x, [0.5]), lambda: fd.ops.exp(x, x)):
+        for call in (
+            lambda: fd.ops.add(x),
+            lambda: fd.ops.sum("x"),
+            lambda: fd.ops.permute(x, [0.5]),
+            lambda: fd.ops.exp(x, x),
+        ):
             with pytest.raises(TypeError) as caught:
                 call()
             assert re.search(r"add|sum|permute|exp", str(caught.value))

@@ -85,7 +85,9 @@ def test_max_norm_does_not_change_the_weight_input():
 
 def test_weight_computed_in_the_fusion_and_pointwise_after():
     index, weight = indices((3, 4)), make((ROWS, WIDTH), torch.float32)
-    result = run1(lambda fd, i, w: fd.ops.sum(fd.ops.relu(fd.ops.embedding_fwd(i, fd.ops.mul(w, 2.0))), [-1]), [index, weight])
+    result = run1(
+        lambda fd, i, w: fd.ops.sum(fd.ops.relu(fd.ops.embedding_fwd(i, fd.ops.mul(w, 2.0))), [-1]), [index, weight]
+    )
     assert_values(result, torch.relu(weight.double() * 2)[index].sum(-1).float())
 
 

@@ -77,7 +77,14 @@ def test_full_errors():
     with FusionDefinition() as fd:
         with pytest.raises(RuntimeError, match="-2"):
             fd.ops.full([2, -2], 1.0, DataType.Float)
-        for arguments in [(), ([2],), (2, 1.0, DataType.Float), ([2], 1.0, "float"), ([2], "one", DataType.Float), ([2.5], 1.0, DataType.Float)]:
+        for arguments in [
+            (),
+            ([2],),
+            (2, 1.0, DataType.Float),
+            ([2], 1.0, "float"),
+            ([2], "one", DataType.Float),
+            ([2.5], 1.0, DataType.Float),
+        ]:
             with pytest.raises(TypeError):
                 fd.ops.full(*arguments)
         fd.add_output(fd.ops.full([1], 0, DataType.Int))
@@ -126,7 +133,12 @@ def test_iota_defaults():
 
 def test_iota_as_long_as_a_tensor():
     x = make((7, 3), torch.float32)
-    result = run1(lambda fd, t: fd.ops.mul(t, fd.ops.broadcast(fd.ops.iota(fd.ops.size(t, 0), dtype=DataType.Int), [False, True])), [x])
+    result = run1(
+        lambda fd, t: fd.ops.mul(
+            t, fd.ops.broadcast(fd.ops.iota(fd.ops.size(t, 0), dtype=DataType.Int), [False, True])
+        ),
+        [x],
+    )
     assert_values(result, x * torch.arange(7)[:, None])
 
 

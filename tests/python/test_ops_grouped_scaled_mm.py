@@ -25,12 +25,20 @@ def reference(mat1, mat2, offsets, scale1=None, scale2=None):
     one = torch.ones((), dtype=torch.float64, device=a.device)
     scaled = scale1 is not None
     if a.dim() == 2 and b.dim() == 2:
-        parts = [a[:, lo:hi] @ b[lo:hi] * ((scale1[g] * scale2[g]).double() if scaled else one) for g, (lo, hi) in enumerate(spans)]
+        parts = [
+            a[:, lo:hi] @ b[lo:hi] * ((scale1[g] * scale2[g]).double() if scaled else one)
+            for g, (lo, hi) in enumerate(spans)
+        ]
         return torch.stack(parts)
     if a.dim() == 3:
-        parts = [a[g] @ b[:, lo:hi] * ((scale1[g] * scale2[:, lo:hi]).double() if scaled else one) for g, (lo, hi) in enumerate(spans)]
+        parts = [
+            a[g] @ b[:, lo:hi] * ((scale1[g] * scale2[:, lo:hi]).double() if scaled else one)
+            for g, (lo, hi) in enumerate(spans)
+        ]
         return torch.cat(parts, 1)
-    parts = [a[lo:hi] @ b[g] * ((scale1[lo:hi] * scale2[g]).double() if scaled else one) for g, (lo, hi) in enumerate(spans)]
+    parts = [
+        a[lo:hi] @ b[g] * ((scale1[lo:hi] * scale2[g]).double() if scaled else one) for g, (lo, hi) in enumerate(spans)
+    ]
     return torch.cat(parts, 0)
 
 
@@ -75,7 +83,11 @@ def test_grouped_mm_errors():
     refused(lambda fd, x, y: fd.ops.grouped_mm(x, y), [a, b], error=TypeError)
 
 
-SCALE_SHAPES = {"k_grouped": ((3, 3, 1), (3, 1, 5)), "n_grouped": ((3, 4, 1), (1, 16)), "m_grouped": ((16, 1), (3, 1, 5))}
+SCALE_SHAPES = {
+    "k_grouped": ((3, 3, 1), (3, 1, 5)),
+    "n_grouped": ((3, 4, 1), (1, 16)),
+    "m_grouped": ((16, 1), (3, 1, 5)),
+}
 
 
 @pytest.mark.parametrize("case", SCALE_SHAPES)
@@ -143,7 +155,14 @@ def test_scaled_mm_refuses_block_outputs_and_beta_without_bias():
 def test_cutlass_grouped_mm_refuses_clearly_without_its_hardware():
     """The operator exists; where it cannot run, the error names it."""
     ints = torch.ones(2, 3, dtype=torch.int32)
-    inputs = [make((4, 32), torch.bfloat16), make((2, 8, 32), torch.bfloat16), torch.ones(4, 2), torch.ones(2, 8, 2), torch.ones(2), ints]
+    inputs = [
+        make((4, 32), torch.bfloat16),
+        make((2, 8, 32), torch.bfloat16),
+        torch.ones(4, 2),
+        torch.ones(2, 8, 2),
+        torch.ones(2),
+        ints,
+    ]
     inputs += [torch.zeros(2, dtype=torch.int32), torch.zeros(2, dtype=torch.int32)]
     with pytest.raises((RuntimeError, NotImplementedError), match="cutlass_nvfp4_grouped_mm|nvfp4"):
         run(lambda fd, *t: fd.ops.cutlass_nvfp4_grouped_mm(*t), inputs, round_trip=False)

@@ -23,7 +23,19 @@ def indices(shape, extent, device="cpu", dtype=torch.int64, seed=0):
 
 
 @pytest.mark.parametrize("index_dtype", INTS, ids=dtype_id)
-@pytest.mark.parametrize("shape,dim,length", [((4, 2, 3), 0, 8), ((4, 2, 3), 1, 7), ((4, 2, 3), -1, 2), ((5,), 0, 3), ((5, 1), 0, 1), ((5, 2), 0, 0), ((5, 0), 0, 3)], ids=str)
+@pytest.mark.parametrize(
+    "shape,dim,length",
+    [
+        ((4, 2, 3), 0, 8),
+        ((4, 2, 3), 1, 7),
+        ((4, 2, 3), -1, 2),
+        ((5,), 0, 3),
+        ((5, 1), 0, 1),
+        ((5, 2), 0, 0),
+        ((5, 0), 0, 3),
+    ],
+    ids=str,
+)
 def test_index_select(shape, dim, length, index_dtype, device):
     index = indices((length,), shape[dim], device, index_dtype)
     for x in layouts(make(shape, ONE, device)):
@@ -51,7 +63,11 @@ def test_index_select_of_a_computed_index():
 
 @pytest.mark.parametrize("dim", [2, -3])
 def test_index_select_dim_out_of_range(dim):
-    refused(lambda fd, t, k: fd.ops.index_select(t, k, dim), [make((4, 2), ONE), indices((3,), 2)], match="out of boundary index")
+    refused(
+        lambda fd, t, k: fd.ops.index_select(t, k, dim),
+        [make((4, 2), ONE), indices((3,), 2)],
+        match="out of boundary index",
+    )
 
 
 def test_index_select_errors():
@@ -68,7 +84,9 @@ def test_index_select_errors():
 # --- select --------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("shape,dim", [((4, 2, 3), 0), ((4, 2, 3), 1), ((4, 2, 3), -1), ((5,), 0), ((1, 3), 0)], ids=str)
+@pytest.mark.parametrize(
+    "shape,dim", [((4, 2, 3), 0), ((4, 2, 3), 1), ((4, 2, 3), -1), ((5,), 0), ((1, 3), 0)], ids=str
+)
 def test_select(shape, dim, device):
     for x in layouts(make(shape, ONE, device)):
         for index in {0, shape[dim] - 1}:
@@ -103,7 +121,15 @@ def test_select_errors():
 @pytest.mark.parametrize("index_dtype", INTS, ids=dtype_id)
 @pytest.mark.parametrize(
     "shape,dim,index_shape",
-    [((4, 2, 3), 0, (8, 2, 3)), ((4, 2, 3), 1, (4, 5, 3)), ((4, 2, 3), -1, (4, 2, 1)), ((4, 2, 3), 0, (2, 1, 2)), ((5,), 0, (9,)), ((5,), 0, (0,)), ((3, 0), 0, (2, 0))],
+    [
+        ((4, 2, 3), 0, (8, 2, 3)),
+        ((4, 2, 3), 1, (4, 5, 3)),
+        ((4, 2, 3), -1, (4, 2, 1)),
+        ((4, 2, 3), 0, (2, 1, 2)),
+        ((5,), 0, (9,)),
+        ((5,), 0, (0,)),
+        ((3, 0), 0, (2, 0)),
+    ],
     ids=str,
 )
 def test_gather(shape, dim, index_shape, index_dtype, device):
@@ -131,7 +157,15 @@ def test_gather_errors():
 
 @pytest.mark.parametrize(
     "shape,dim,index_shape",
-    [((4, 2, 3), 0, (8, 2, 3)), ((4, 2, 3), 1, (4, 7, 3)), ((4, 2, 3), 2, (4, 2, 2)), ((4, 2, 3), 1, (4, 7, 1)), ((4, 2, 3), -1, (1, 2, 5)), ((1, 5), 1, (4, 3)), ((6,), 0, (2,))],
+    [
+        ((4, 2, 3), 0, (8, 2, 3)),
+        ((4, 2, 3), 1, (4, 7, 3)),
+        ((4, 2, 3), 2, (4, 2, 2)),
+        ((4, 2, 3), 1, (4, 7, 1)),
+        ((4, 2, 3), -1, (1, 2, 5)),
+        ((1, 5), 1, (4, 3)),
+        ((6,), 0, (2,)),
+    ],
     ids=str,
 )
 def test_take_along_axis(shape, dim, index_shape, device):
@@ -165,7 +199,9 @@ def test_take_along_axis_errors():
     refused(lambda fd, t, k: fd.ops.take_along_axis(t, k, -3), [x, indices((4, 3), 3)])
     refused(lambda fd, t, k: fd.ops.take_along_axis(t, k, 0), [x, torch.ones(4, 3)])
     refused(lambda fd, t, k: fd.ops.take_along_axis(t, k, 0), [x, indices((4, 2), 3)])
-    refused(lambda fd, t, k: fd.ops.take_along_axis(t, k, 0), [x, torch.full((2, 3), 9)], error=(IndexError, RuntimeError))
+    refused(
+        lambda fd, t, k: fd.ops.take_along_axis(t, k, 0), [x, torch.full((2, 3), 9)], error=(IndexError, RuntimeError)
+    )
 
 
 # --- scatter -------------------------------------------------------------------------------------------------------------
@@ -179,7 +215,11 @@ def unique_indices(shape, dim, extent, device="cpu"):
     return order.narrow(dim, 0, shape[dim]).contiguous()
 
 
-@pytest.mark.parametrize("shape,dim,count", [((8, 2, 3), 0, 8), ((8, 2, 3), 1, 2), ((8, 2, 3), -1, 3), ((8, 2, 3), 0, 4), ((6,), 0, 3), ((6,), 0, 0)], ids=str)
+@pytest.mark.parametrize(
+    "shape,dim,count",
+    [((8, 2, 3), 0, 8), ((8, 2, 3), 1, 2), ((8, 2, 3), -1, 3), ((8, 2, 3), 0, 4), ((6,), 0, 3), ((6,), 0, 0)],
+    ids=str,
+)
 def test_scatter(shape, dim, count, device):
     index_shape = list(shape)
     index_shape[dim] = count
@@ -187,7 +227,9 @@ def test_scatter(shape, dim, count, device):
     for x in layouts(make(shape, ONE, device)):
         result = run1(lambda fd, t, k, s: fd.ops.scatter(t, k, s, dim), [x, index, src])
         same(result, torch.scatter(x, dim, index, src))
-        constant, symbolic = run(lambda fd, t, k, v: [fd.ops.scatter(t, k, 2.5, dim), fd.ops.scatter(t, k, v, dim)], [x, index, 2.5])
+        constant, symbolic = run(
+            lambda fd, t, k, v: [fd.ops.scatter(t, k, 2.5, dim), fd.ops.scatter(t, k, v, dim)], [x, index, 2.5]
+        )
         same(constant, torch.scatter(x, dim, index, 2.5))
         same(symbolic, torch.scatter(x, dim, index, 2.5))
 
@@ -204,13 +246,25 @@ def test_scatter_errors():
     refused(lambda fd, t, k, s: fd.ops.scatter(t, k, s, 0), [x, index, make((2,), ONE)])
     refused(lambda fd, t, k, s: fd.ops.scatter(t, k, s, 2), [x, index, src])
     refused(lambda fd, t, k, s: fd.ops.scatter(t, k, s, 0), [x, index.float(), src])
-    refused(lambda fd, t, k, s: fd.ops.scatter(t, k, s, 0), [x, torch.full((2, 3), 4), src], error=(IndexError, RuntimeError))
-    refused(lambda fd, t, k, s: fd.ops.scatter(t, k, s, 0), [x, torch.full((2, 3), -5), src], error=(IndexError, RuntimeError))
+    refused(
+        lambda fd, t, k, s: fd.ops.scatter(t, k, s, 0),
+        [x, torch.full((2, 3), 4), src],
+        error=(IndexError, RuntimeError),
+    )
+    refused(
+        lambda fd, t, k, s: fd.ops.scatter(t, k, s, 0),
+        [x, torch.full((2, 3), -5), src],
+        error=(IndexError, RuntimeError),
+    )
 
 
 @pytest.mark.parametrize("dtype", ALL_DTYPES, ids=dtype_id)
 def test_scatter_dtypes(dtype, device):
-    x, index, src = make((4, 3), dtype, device), unique_indices((2, 3), 0, 4, device), make((2, 3), dtype, device, seed=1)
+    x, index, src = (
+        make((4, 3), dtype, device),
+        unique_indices((2, 3), 0, 4, device),
+        make((2, 3), dtype, device, seed=1),
+    )
     same(run1(lambda fd, t, k, s: fd.ops.scatter(t, k, s, dim=0), [x, index, src]), torch.scatter(x, 0, index, src))
 
 

@@ -22,7 +22,12 @@ SHAPES = [
     ((0, 4), (4, 3)),
     ((1,), (1,)),
 ]
-HALF_TOLERANCE = {torch.float16: (2e-3, 2e-3), torch.bfloat16: (1.6e-2, 1.6e-2), torch.float32: (1e-5, 1e-5), torch.complex64: (2e-5, 2e-5)}
+HALF_TOLERANCE = {
+    torch.float16: (2e-3, 2e-3),
+    torch.bfloat16: (1.6e-2, 1.6e-2),
+    torch.float32: (1e-5, 1e-5),
+    torch.complex64: (2e-5, 2e-5),
+}
 
 
 def close(result, expected):
@@ -63,7 +68,11 @@ def test_matmul_with_static_sizes():
 
 
 def test_matmul_refuses_different_dtypes():
-    for left, right in [(torch.float32, torch.float64), (torch.float16, torch.bfloat16), (torch.float32, torch.float16)]:
+    for left, right in [
+        (torch.float32, torch.float64),
+        (torch.float16, torch.bfloat16),
+        (torch.float32, torch.float16),
+    ]:
         refused(matmul, [make((2, 3), left), make((3, 2), right)])
 
 

@@ -93,7 +93,9 @@ def test_python_numbers_on_either_side(row, kind):
 
             result = run1(constant, [x])
             expected = row.reference(operands)
-            assert_values(result, expected, **tolerance(row, result.dtype), message=f"{row.name} {dtype} {value} {position}")
+            assert_values(
+                result, expected, **tolerance(row, result.dtype), message=f"{row.name} {dtype} {value} {position}"
+            )
 
 
 def promotion_operands(row, position, dtype, level):
@@ -217,7 +219,9 @@ def test_nan_wins_in_maximum_and_minimum(name):
     assert_values(result, getattr(torch, name)(a, b), rtol=0, atol=0)
 
 
-@pytest.mark.parametrize("name", ["add", "sub", "mul", "div", "pow", "atan2", "fmod", "remainder", "eq", "lt", "ge", "ne", "logical_or"])
+@pytest.mark.parametrize(
+    "name", ["add", "sub", "mul", "div", "pow", "atan2", "fmod", "remainder", "eq", "lt", "ge", "ne", "logical_or"]
+)
 def test_special_values_follow_torch(name):
     row = BY_NAME[name]
     nan, inf = float("nan"), float("inf")
@@ -249,7 +253,9 @@ def test_right_shifts(dtype):
     bits = 32 if dtype == torch.int32 else 64
     a = torch.tensor([-8, -1, 5, 1 << (bits - 2), -(1 << (bits - 1))], dtype=dtype)
     b = torch.tensor([1, bits - 1, 2, 3, bits - 1], dtype=dtype)
-    arithmetic, logical = run(lambda fd, x, y: [fd.ops.bitwise_right_shift(x, y), fd.ops.logical_right_shift(x, y)], [a, b])
+    arithmetic, logical = run(
+        lambda fd, x, y: [fd.ops.bitwise_right_shift(x, y), fd.ops.logical_right_shift(x, y)], [a, b]
+    )
     assert arithmetic.tolist() == [-4, -1, 1, 1 << (bits - 5), -1]
     assert logical.tolist() == [(1 << (bits - 1)) - 4, 1, 1, 1 << (bits - 5), 1]
     wide = torch.full((5,), bits, dtype=dtype)

@@ -101,7 +101,9 @@ def test_scalar_operand_gives_a_scalar(row):
         assert_values(result, expected, rtol=5e-6, atol=1e-6)
 
 
-@pytest.mark.parametrize("row", [pytest.param(r, id=r.name) for r in UNARY if torch.int64 in r.dtypes and r.group in "BKDI"])
+@pytest.mark.parametrize(
+    "row", [pytest.param(r, id=r.name) for r in UNARY if torch.int64 in r.dtypes and r.group in "BKDI"]
+)
 def test_integer_scalar_operand(row):
     value = 3
 

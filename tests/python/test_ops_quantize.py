@@ -36,7 +36,9 @@ def test_mxfp8_blocks(dtype):
     assert ((restored - x.double()).abs() <= x.double().abs() / 8 + 0.02).all()
 
 
-E2M1 = torch.tensor([0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, -0.0, -0.5, -1.0, -1.5, -2.0, -3.0, -4.0, -6.0], dtype=torch.float64)
+E2M1 = torch.tensor(
+    [0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, -0.0, -0.5, -1.0, -1.5, -2.0, -3.0, -4.0, -6.0], dtype=torch.float64
+)
 
 
 def unpack(packed):
@@ -87,7 +89,9 @@ def test_grouped_block_quantize_runs_or_names_itself():
     ends = torch.tensor([0, 3], dtype=torch.int32)
     padded = torch.tensor([0, 128], dtype=torch.int32)
     outputs = attempt(
-        "nv_grouped_block_quantize", lambda fd, t, a, b: list(fd.ops.nv_grouped_block_quantize(t, a, b)), [x, ends, padded]
+        "nv_grouped_block_quantize",
+        lambda fd, t, a, b: list(fd.ops.nv_grouped_block_quantize(t, a, b)),
+        [x, ends, padded],
     )
     if outputs is not None:
         assert outputs[0].shape == (8, 32)

@@ -128,7 +128,11 @@ def test_explicit_runs_do_not_touch_the_generator():
 
 def test_symbolic_bounds_and_sizes():
     with FusionDefinition() as fd:
-        low, high, n = fd.define_scalar(DataType.Double), fd.define_scalar(DataType.Double), fd.define_scalar(DataType.Int)
+        low, high, n = (
+            fd.define_scalar(DataType.Double),
+            fd.define_scalar(DataType.Double),
+            fd.define_scalar(DataType.Int),
+        )
         fd.add_output(fd.ops.uniform(low, high, [n, 2], dtype=DataType.Double))
     for count in (100, 3, 0):
         (x,) = seeded(fd, [5.0, 6.0, count])
@@ -175,7 +179,9 @@ def test_the_printed_form_draws_the_same(name):
         op = getattr(fd.ops, name)
         fd.add_output(op(0.0, 1.0, [3, 2]))
         fd.add_output(op(-1.5, 0.5, [4], dtype=DataType.Double))
-        fd.add_output(op(0.5, 2.5, [4], rng_seed=fd.define_scalar(3), rng_offset=fd.define_scalar(9), dtype=DataType.BFloat16))
+        fd.add_output(
+            op(0.5, 2.5, [4], rng_seed=fd.define_scalar(3), rng_offset=fd.define_scalar(9), dtype=DataType.BFloat16)
+        )
     text = repr(fd)
     for first, second in zip(seeded(fd, []), seeded(from_text(text), []), strict=True):
         assert first.dtype == second.dtype and torch.equal(first, second)
@@ -196,7 +202,9 @@ def test_dropout_of_a_broadcast_operand_keeps_rows_equal():
 
 def test_grad_mode_of_an_input_does_not_change_the_values():
     x = torch.ones(5, 4)
-    fd = define(lambda fd, t: [fd.ops.mul(t, fd.ops.rand_like(t)), fd.ops.add(fd.ops.rand_like(t), t), fd.ops.rand_like(t)], [x])
+    fd = define(
+        lambda fd, t: [fd.ops.mul(t, fd.ops.rand_like(t)), fd.ops.add(fd.ops.rand_like(t), t), fd.ops.rand_like(t)], [x]
+    )
     plain = seeded(fd, [x])
     recorded = seeded(fd, [x.clone().requires_grad_(True)])
     for a, b in zip(plain, recorded, strict=True):

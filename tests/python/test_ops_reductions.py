@@ -2,7 +2,22 @@
 
 import pytest
 import torch
-from helpers import ALL_DTYPES, COMPLEX, FLOATS, FULLS, HALVES, INTS, NVF, assert_values, dtype_id, layouts, make, refused, run, run1
+from helpers import (
+    ALL_DTYPES,
+    COMPLEX,
+    FLOATS,
+    FULLS,
+    HALVES,
+    INTS,
+    NVF,
+    assert_values,
+    dtype_id,
+    layouts,
+    make,
+    refused,
+    run,
+    run1,
+)
 from nvfuser_direct import DataType, FusionDefinition
 
 SHAPES_AND_DIMS = [
@@ -19,7 +34,12 @@ SHAPES_AND_DIMS = [
     ((2, 0, 3), [2]),
     ((2, 0, 3), [0]),
 ]
-WIDE = {torch.float16: torch.float64, torch.bfloat16: torch.float64, torch.float32: torch.float64, torch.complex64: torch.complex128}
+WIDE = {
+    torch.float16: torch.float64,
+    torch.bfloat16: torch.float64,
+    torch.float32: torch.float64,
+    torch.complex64: torch.complex128,
+}
 
 
 def widened(x):
@@ -51,7 +71,11 @@ def reference(name, x, dims, keepdim=False):
 
 def sample(name, shape, dtype, device="cpu", seed=0):
     """Values whose product stays moderate."""
-    return make(shape, dtype, device, low=-2, high=2, seed=seed) if name == "prod" else make(shape, dtype, device, seed=seed)
+    return (
+        make(shape, dtype, device, low=-2, high=2, seed=seed)
+        if name == "prod"
+        else make(shape, dtype, device, seed=seed)
+    )
 
 
 def reduce_dims(name, dims, keepdim):
@@ -59,7 +83,12 @@ def reduce_dims(name, dims, keepdim):
     return lambda fd, x: getattr(fd.ops, name)(x, dims, keepdim)
 
 
-CASES = [(name, dtype) for name in ("sum", "prod", "max", "min") for dtype in ALL_DTYPES if not (name in ("max", "min") and dtype.is_complex)]
+CASES = [
+    (name, dtype)
+    for name in ("sum", "prod", "max", "min")
+    for dtype in ALL_DTYPES
+    if not (name in ("max", "min") and dtype.is_complex)
+]
 
 
 @pytest.mark.parametrize("keepdim", [False, True])
@@ -122,7 +151,9 @@ def test_zero_dim_input_is_copied(name):
         assert_values(result.to(dtype), x)
 
 
-@pytest.mark.parametrize("target", [torch.float32, torch.float64, torch.int64, torch.int32, torch.float16], ids=dtype_id)
+@pytest.mark.parametrize(
+    "target", [torch.float32, torch.float64, torch.int64, torch.int32, torch.float16], ids=dtype_id
+)
 @pytest.mark.parametrize("source", [torch.float32, torch.float16, torch.int32, torch.bool], ids=dtype_id)
 @pytest.mark.parametrize("name", ["sum", "prod"])
 def test_dtype_argument_casts_before_reducing(name, source, target):

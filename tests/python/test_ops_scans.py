@@ -13,7 +13,12 @@ SCANS = {
 CASES = [("cumsum", d) for d in FLOATS + INTS + COMPLEX]
 CASES += [("cumprod", d) for d in FLOATS + INTS + COMPLEX]
 CASES += [(name, d) for name in ("cummin", "cummax") for d in FLOATS + INTS]
-LOOSE = {torch.float16: (5e-3, 5e-3), torch.bfloat16: (3e-2, 3e-2), torch.float32: (1e-5, 1e-5), torch.complex64: (2e-5, 2e-5)}
+LOOSE = {
+    torch.float16: (5e-3, 5e-3),
+    torch.bfloat16: (3e-2, 3e-2),
+    torch.float32: (1e-5, 1e-5),
+    torch.complex64: (2e-5, 2e-5),
+}
 
 
 def reference(name, x, dim):
@@ -25,7 +30,16 @@ def reference(name, x, dim):
 @pytest.mark.parametrize("name,dtype", CASES, ids=lambda v: v if isinstance(v, str) else dtype_id(v))
 def test_scan(name, dtype, device):
     rtol, atol = LOOSE.get(dtype, (None, None))
-    for shape, dim in [((6,), 0), ((6,), -1), ((3, 5), 0), ((3, 5), 1), ((2, 3, 4), -2), ((1,), 0), ((3, 0), 1), ((3, 0), 0)]:
+    for shape, dim in [
+        ((6,), 0),
+        ((6,), -1),
+        ((3, 5), 0),
+        ((3, 5), 1),
+        ((2, 3, 4), -2),
+        ((1,), 0),
+        ((3, 0), 1),
+        ((3, 0), 0),
+    ]:
         x = make(shape, dtype, device, low=-2, high=2)
         result = run1(lambda fd, t: getattr(fd.ops, name)(t, dim), [x])  # noqa: B023
         assert_values(result, reference(name, x, dim), rtol=rtol, atol=atol, message=f"{shape} {dim}")
@@ -56,7 +70,12 @@ def test_bad_dims(name):
     refused(scan(None), [x], error=TypeError)
 
 
-INITIAL = {"cumsum": (10.0, torch.add), "cumprod": (2.0, torch.mul), "cummin": (-1.0, torch.minimum), "cummax": (1.0, torch.maximum)}
+INITIAL = {
+    "cumsum": (10.0, torch.add),
+    "cumprod": (2.0, torch.mul),
+    "cummin": (-1.0, torch.minimum),
+    "cummax": (1.0, torch.maximum),
+}
 
 
 @pytest.mark.parametrize("name", SCANS)
@@ -89,7 +108,11 @@ def test_triu(dtype, device):
     for shape in [(3, 3), (2, 5), (5, 2), (2, 3, 4), (1, 1), (0, 3), (3, 0), (2, 2, 3, 3)]:
         x = make(shape, dtype, device)
         for diagonal in (-3, -1, 0, 1, 4):
-            constant, symbolic = run(lambda fd, t, d: [fd.ops.triu(t, diagonal), fd.ops.triu(t, d)], [x, diagonal], round_trip=shape == (2, 5))  # noqa: B023
+            constant, symbolic = run(
+                lambda fd, t, d: [fd.ops.triu(t, diagonal), fd.ops.triu(t, d)],
+                [x, diagonal],
+                round_trip=shape == (2, 5),
+            )  # noqa: B023
             assert_values(constant, torch.triu(x, diagonal), rtol=0, atol=0)
             assert_values(symbolic, torch.triu(x, diagonal), rtol=0, atol=0)
 

@@ -17,7 +17,20 @@ def distinct(shape, dtype=ONE, device="cpu"):
 
 @pytest.mark.parametrize("largest", [True, False])
 @pytest.mark.parametrize("ordered", [True, False])
-@pytest.mark.parametrize("shape,k,dim", [((4, 7), 3, -1), ((4, 7), 2, 0), ((4, 7), 7, 1), ((2, 3, 5), 2, 1), ((9,), 4, 0), ((9,), 0, 0), ((4, 1), 1, 1), ((0, 3), 2, 1)], ids=str)
+@pytest.mark.parametrize(
+    "shape,k,dim",
+    [
+        ((4, 7), 3, -1),
+        ((4, 7), 2, 0),
+        ((4, 7), 7, 1),
+        ((2, 3, 5), 2, 1),
+        ((9,), 4, 0),
+        ((9,), 0, 0),
+        ((4, 1), 1, 1),
+        ((0, 3), 2, 1),
+    ],
+    ids=str,
+)
 def test_topk(shape, k, dim, ordered, largest, device):
     for x in layouts(distinct(shape, device=device)):
         values, index = run(lambda fd, t, n: list(fd.ops.topk(t, n, dim, largest, ordered)), [x, k])
@@ -34,7 +47,11 @@ def test_topk(shape, k, dim, ordered, largest, device):
 def test_topk_defaults_and_constants():
     x = distinct((4, 7))
     default, named = run(
-        lambda fd, t, n: [fd.ops.topk(t, n)[0], fd.ops.topk(t, fd.define_scalar(3), dim=0, largest=False, sorted=True)[1]], [x, 3]
+        lambda fd, t, n: [
+            fd.ops.topk(t, n)[0],
+            fd.ops.topk(t, fd.define_scalar(3), dim=0, largest=False, sorted=True)[1],
+        ],
+        [x, 3],
     )
     assert_values(default.sort(1).values, torch.topk(x, 3).values.sort(1).values)
     assert_values(named, torch.topk(x, 3, 0, False, True).indices)
@@ -75,7 +92,9 @@ def test_topk_errors():
 
 @pytest.mark.parametrize("stable", [True, False])
 @pytest.mark.parametrize("descending", [True, False])
-@pytest.mark.parametrize("shape,dim", [((7,), 0), ((4, 7), 1), ((4, 7), 0), ((2, 3, 5), -2), ((4, 1), 1), ((0, 3), 1), ((3, 0), 1)], ids=str)
+@pytest.mark.parametrize(
+    "shape,dim", [((7,), 0), ((4, 7), 1), ((4, 7), 0), ((2, 3, 5), -2), ((4, 1), 1), ((0, 3), 1), ((3, 0), 1)], ids=str
+)
 def test_argsort(shape, dim, descending, stable, device):
     for x in layouts(distinct(shape, device=device)):
         result = run1(lambda fd, t: fd.ops.argsort(t, dim, descending, stable), [x])
@@ -85,7 +104,8 @@ def test_argsort(shape, dim, descending, stable, device):
 def test_stable_argsort_keeps_the_order_of_equal_values():
     x = make((3, 40), torch.int64, low=0, high=3)
     up, down = run(
-        lambda fd, t: [fd.ops.argsort(t, dim=1, stable=True), fd.ops.argsort(t, dim=1, descending=True, stable=True)], [x]
+        lambda fd, t: [fd.ops.argsort(t, dim=1, stable=True), fd.ops.argsort(t, dim=1, descending=True, stable=True)],
+        [x],
     )
     assert_values(up, torch.argsort(x, dim=1, stable=True))
     assert_values(down, torch.argsort(x, dim=1, descending=True, stable=True))

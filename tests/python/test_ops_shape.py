@@ -18,7 +18,11 @@ def same(result, expected):
 # --- broadcast -----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("shape,flags", [((), [True]), ((3,), [True, False]), ((3,), [False, True]), ((2, 3), [True, False, True, False, True])], ids=str)
+@pytest.mark.parametrize(
+    "shape,flags",
+    [((), [True]), ((3,), [True, False]), ((3,), [False, True]), ((2, 3), [True, False, True, False, True])],
+    ids=str,
+)
 def test_broadcast(shape, flags, device):
     for x in layouts(make(shape, ONE, device)):
         result = run1(lambda fd, t: fd.ops.broadcast(t, flags), [x])
@@ -75,7 +79,10 @@ def in_dim_reference(x, shape, dims):
 def test_broadcast_in_dim(shape, target, dims, device):
     x = make(shape, ONE, device)
     as_list, as_tuple = run(
-        lambda fd, t: [fd.ops.broadcast_in_dim(t, target, dims), fd.ops.broadcast_in_dim(t, shape=tuple(target), broadcast_dims=tuple(dims))],
+        lambda fd, t: [
+            fd.ops.broadcast_in_dim(t, target, dims),
+            fd.ops.broadcast_in_dim(t, shape=tuple(target), broadcast_dims=tuple(dims)),
+        ],
         [x],
     )
     same(as_list, in_dim_reference(x, target, dims))
@@ -85,7 +92,11 @@ def test_broadcast_in_dim(shape, target, dims, device):
 @pytest.mark.parametrize("shape,target,dims", IN_DIM, ids=str)
 def test_broadcast_in_dim_with_the_shape_of_another_tensor(shape, target, dims):
     x, other = make(shape, ONE), torch.empty(target)
-    fd_shapes = [lambda fd, t: fd.ops.shape(t), lambda fd, t: t.shape(), lambda fd, t: [fd.ops.size(t, d) for d in range(t.ndim)]]
+    fd_shapes = [
+        lambda fd, t: fd.ops.shape(t),
+        lambda fd, t: t.shape(),
+        lambda fd, t: [fd.ops.size(t, d) for d in range(t.ndim)],
+    ]
     for shape_of in fd_shapes:
         result = run1(lambda fd, t, o: fd.ops.broadcast_in_dim(t, shape_of(fd, o), dims), [x, other])  # noqa: B023
         same(result, in_dim_reference(x, target, dims))
@@ -135,7 +146,18 @@ def test_broadcast_in_dim_without_redundant_copies():
 
 
 @pytest.mark.parametrize(
-    "shape,target", [((3, 1), [3, 4]), ((1, 1), [2, 3]), ((3, 1), [-1, 4]), ((3,), [2, 3]), ((3,), [2, -1]), ((), [2]), ((1, 3), [0, 3]), ((2, 3), [2, 3])], ids=str
+    "shape,target",
+    [
+        ((3, 1), [3, 4]),
+        ((1, 1), [2, 3]),
+        ((3, 1), [-1, 4]),
+        ((3,), [2, 3]),
+        ((3,), [2, -1]),
+        ((), [2]),
+        ((1, 3), [0, 3]),
+        ((2, 3), [2, 3]),
+    ],
+    ids=str,
 )
 def test_expand(shape, target, device):
     x = make(shape, ONE, device)
@@ -188,7 +210,10 @@ def test_reshape(shape, target, device):
         same(run1(lambda fd, t: fd.ops.reshape(t, target), [x]), x.reshape(target))
     x = make(shape, ONE, device)
     same(run1(lambda fd, t: fd.ops.reshape(t, new_shape=tuple(target)), [x], static_sizes=True), x.reshape(target))
-    assert_values(run1(lambda fd, t: fd.ops.mul(fd.ops.reshape(fd.ops.add(t, 1.0), target), 2.0), [x]), (x + 1).reshape(target) * 2)
+    assert_values(
+        run1(lambda fd, t: fd.ops.mul(fd.ops.reshape(fd.ops.add(t, 1.0), target), 2.0), [x]),
+        (x + 1).reshape(target) * 2,
+    )
 
 
 def test_reshape_with_sizes_of_tensors_and_scalars():
@@ -270,7 +295,17 @@ def test_stride_order_errors(order):
 
 
 @pytest.mark.parametrize(
-    "shape,dims", [((1,), [0]), ((3, 1), [1]), ((1, 3, 1), [0, 2]), ((1, 3, 1), [-1, 0]), ((1, 3, 1), [0]), ((1, 1), [0, 1]), ((3, 4), [])], ids=str
+    "shape,dims",
+    [
+        ((1,), [0]),
+        ((3, 1), [1]),
+        ((1, 3, 1), [0, 2]),
+        ((1, 3, 1), [-1, 0]),
+        ((1, 3, 1), [0]),
+        ((1, 1), [0, 1]),
+        ((3, 4), []),
+    ],
+    ids=str,
 )
 def test_squeeze(shape, dims, device):
     x = make(shape, ONE, device)

@@ -38,7 +38,9 @@ SLICES = [
 def test_slice(shape, starts, ends, static, device):
     for x in layouts(make(shape, ONE, device)):
         same(run1(lambda fd, t: fd.ops.slice(t, starts, ends), [x], static_sizes=static), sliced(x, starts, ends))
-        after = run1(lambda fd, t: fd.ops.mul(fd.ops.slice(fd.ops.add(t, 1.0), starts, ends), 2.0), [x], static_sizes=static)
+        after = run1(
+            lambda fd, t: fd.ops.mul(fd.ops.slice(fd.ops.add(t, 1.0), starts, ends), 2.0), [x], static_sizes=static
+        )
         assert_values(after, (sliced(x, starts, ends) + 1) * 2)
 
 
@@ -64,7 +66,11 @@ def test_slice_with_values():
     def build(fd, t, a, b):
         rows = fd.ops.size(t, 0)
         half = fd.ops.div(rows, 2)
-        return [fd.ops.slice(t, [a, 0], [b, 6]), fd.ops.slice(t, [half, 0], [rows, 3]), fd.ops.slice(t, [0, 1], [half, 5])]
+        return [
+            fd.ops.slice(t, [a, 0], [b, 6]),
+            fd.ops.slice(t, [half, 0], [rows, 3]),
+            fd.ops.slice(t, [0, 1], [half, 5]),
+        ]
 
     fd = define(build, [x, 2, 5])
     for low, high, rows in [(2, 5, 8), (0, 8, 8), (3, 3, 6), (1, 20, 4)]:
@@ -149,7 +155,9 @@ def test_pad(shape, widths, value, device):
 def test_pad_dtypes(dtype, device):
     x = make((3, 4), dtype, device)
     value = True if dtype == torch.bool else 2 + 1j if dtype.is_complex else 2.5 if dtype.is_floating_point else 7
-    zero, filled = run(lambda fd, t: [fd.ops.pad(t, [1, 2, 0, 1]), fd.ops.pad(t, pad_widths=(1, 2, 0, 1), value=value)], [x])
+    zero, filled = run(
+        lambda fd, t: [fd.ops.pad(t, [1, 2, 0, 1]), fd.ops.pad(t, pad_widths=(1, 2, 0, 1), value=value)], [x]
+    )
     expected = torch.zeros(4, 7, dtype=dtype, device=device)
     expected[:3, 1:5] = x
     same(zero, expected)
@@ -169,8 +177,14 @@ def test_pad_with_values():
 
 def test_pad_errors():
     x = make((2, 2), ONE)
-    refused(lambda fd, t: fd.ops.pad(t, [1, 1, -1, 2], 1), [x], match="Tensor arg and pad value must have the same dtype")
-    refused(lambda fd, t: fd.ops.pad(t, [1, 1], 1.0), [make((2, 2), torch.int64)], match="Tensor arg and pad value must have the same dtype")
+    refused(
+        lambda fd, t: fd.ops.pad(t, [1, 1, -1, 2], 1), [x], match="Tensor arg and pad value must have the same dtype"
+    )
+    refused(
+        lambda fd, t: fd.ops.pad(t, [1, 1], 1.0),
+        [make((2, 2), torch.int64)],
+        match="Tensor arg and pad value must have the same dtype",
+    )
     refused(lambda fd, t: fd.ops.pad(t, [1, 1], 1j), [x], match="Tensor arg and pad value must have the same dtype")
     for static in (False, True):
         refused(lambda fd, t: fd.ops.pad(t, [-3, 0, 0, 0]), [x], static_sizes=static)
@@ -184,7 +198,8 @@ def test_pad_errors():
 def test_pad_then_reduce_and_pointwise():
     x = make((3, 4), ONE)
     total, product = run(
-        lambda fd, t: [fd.ops.sum(fd.ops.pad(t, [1, 1], 2.0), [1]), fd.ops.mul(fd.ops.pad(fd.ops.exp(t), [0, 2]), 3.0)], [x]
+        lambda fd, t: [fd.ops.sum(fd.ops.pad(t, [1, 1], 2.0), [1]), fd.ops.mul(fd.ops.pad(fd.ops.exp(t), [0, 2]), 3.0)],
+        [x],
     )
     assert_values(total, torch.nn.functional.pad(x, [1, 1], value=2.0).double().sum(1).float())
     assert_values(product, torch.nn.functional.pad(torch.exp(x), [0, 2]) * 3)

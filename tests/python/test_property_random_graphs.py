@@ -15,7 +15,14 @@ from nvfuser_direct import FusionDefinition
 
 F64 = torch.float64
 LIMIT = 400  # elements of a value
-UNARY = {"sin": torch.sin, "tanh": torch.tanh, "sigmoid": torch.sigmoid, "neg": torch.neg, "abs": torch.abs, "relu": torch.relu}
+UNARY = {
+    "sin": torch.sin,
+    "tanh": torch.tanh,
+    "sigmoid": torch.sigmoid,
+    "neg": torch.neg,
+    "abs": torch.abs,
+    "relu": torch.relu,
+}
 BINARY = {"add": torch.add, "sub": torch.sub, "mul": torch.mul, "maximum": torch.maximum, "minimum": torch.minimum}
 
 
@@ -31,7 +38,11 @@ class Graph:
     def add_input(self, tensor):
         index = len(self.inputs)
         self.inputs.append(tensor)
-        self.step(lambda values, inputs: inputs[index], lambda fd, tvs: fd.from_pytorch(tensor), f"input {tuple(tensor.shape)}")
+        self.step(
+            lambda values, inputs: inputs[index],
+            lambda fd, tvs: fd.from_pytorch(tensor),
+            f"input {tuple(tensor.shape)}",
+        )
         return len(self.values) - 1
 
     def step(self, eager, emit, text, ones=None):
@@ -81,9 +92,19 @@ def with_number(draw, graph, i):
     name, number = draw(st.sampled_from(sorted(BINARY))), draw(st.sampled_from([-1.5, -0.5, 0.25, 1.0, 2.0]))
     constant = torch.tensor(number, dtype=F64)
     if draw(st.booleans()):
-        graph.step(lambda v, _: BINARY[name](v[i], constant), lambda fd, t: getattr(fd.ops, name)(t[i], number), f"{name} {i} {number}", graph.ones[i])
+        graph.step(
+            lambda v, _: BINARY[name](v[i], constant),
+            lambda fd, t: getattr(fd.ops, name)(t[i], number),
+            f"{name} {i} {number}",
+            graph.ones[i],
+        )
     else:
-        graph.step(lambda v, _: BINARY[name](constant, v[i]), lambda fd, t: getattr(fd.ops, name)(number, t[i]), f"{name} {number} {i}", graph.ones[i])
+        graph.step(
+            lambda v, _: BINARY[name](constant, v[i]),
+            lambda fd, t: getattr(fd.ops, name)(number, t[i]),
+            f"{name} {number} {i}",
+            graph.ones[i],
+        )
 
 
 def partners(graph, i):
@@ -110,7 +131,12 @@ def result_ones(graph, i, j):
 
 def binary(draw, graph, i):
     name, j = draw(st.sampled_from(sorted(BINARY))), draw(st.sampled_from(partners(graph, i)))
-    graph.step(lambda v, _: BINARY[name](v[i], v[j]), lambda fd, t: getattr(fd.ops, name)(t[i], t[j]), f"{name} {i} {j}", result_ones(graph, i, j))
+    graph.step(
+        lambda v, _: BINARY[name](v[i], v[j]),
+        lambda fd, t: getattr(fd.ops, name)(t[i], t[j]),
+        f"{name} {i} {j}",
+        result_ones(graph, i, j),
+    )
 
 
 def select_by_sign(draw, graph, i):
@@ -153,7 +179,12 @@ def reduce(draw, graph, i):
 
 def permute(draw, graph, i):
     order = list(draw(st.permutations(range(graph.values[i].dim()))))
-    graph.step(lambda v, _: v[i].permute(order), lambda fd, t: fd.ops.permute(t[i], order), f"permute {i} {order}", {order.index(d) for d in graph.ones[i]})
+    graph.step(
+        lambda v, _: v[i].permute(order),
+        lambda fd, t: fd.ops.permute(t[i], order),
+        f"permute {i} {order}",
+        {order.index(d) for d in graph.ones[i]},
+    )
 
 
 def reshape(draw, graph, i):
@@ -207,7 +238,12 @@ def cut(draw, graph, i):
             starts[d] = draw(st.integers(0, n - 2))
             ends[d] = draw(st.integers(starts[d] + 2, n + 2))
     window = tuple(slice(a, b) for a, b in zip(starts, ends, strict=True))
-    graph.step(lambda v, _: v[i][window], lambda fd, t: fd.ops.slice(t[i], starts, ends), f"slice {i} {starts} {ends}", graph.ones[i])
+    graph.step(
+        lambda v, _: v[i][window],
+        lambda fd, t: fd.ops.slice(t[i], starts, ends),
+        f"slice {i} {starts} {ends}",
+        graph.ones[i],
+    )
     return None
 
 
@@ -220,7 +256,9 @@ def pad(draw, graph, i):
         return False
     emit = lambda fd, t: fd.ops.pad(t[i], widths) if value is None else fd.ops.pad(t[i], widths, value)  # noqa: E731
     ones = graph.ones[i] - ({len(shape) - 1} if sum(widths) else set())
-    graph.step(lambda v, _: torch.nn.functional.pad(v[i], widths, value=value or 0.0), emit, f"pad {i} {widths} {value}", ones)
+    graph.step(
+        lambda v, _: torch.nn.functional.pad(v[i], widths, value=value or 0.0), emit, f"pad {i} {widths} {value}", ones
+    )
     return None
 
 
@@ -233,14 +271,23 @@ def join(draw, graph, i):
         j
         for j in graph.float_values()
         if graph.values[j].dim() == len(shape)
-        and all(a == b and (d in graph.ones[i]) == (d in graph.ones[j]) for d, (a, b) in enumerate(zip(shape, graph.values[j].shape, strict=True)) if d != dim)
+        and all(
+            a == b and (d in graph.ones[i]) == (d in graph.ones[j])
+            for d, (a, b) in enumerate(zip(shape, graph.values[j].shape, strict=True))
+            if d != dim
+        )
         and graph.values[j].numel() <= LIMIT // 2
         and shape[dim] + graph.values[j].shape[dim] != 1
     ]
     if not fits:
         return False
     j = draw(st.sampled_from(fits))
-    graph.step(lambda v, _: torch.cat([v[i], v[j]], dim), lambda fd, t: fd.ops.cat([t[i], t[j]], dim), f"cat {i} {j} {dim}", graph.ones[i] - {dim})
+    graph.step(
+        lambda v, _: torch.cat([v[i], v[j]], dim),
+        lambda fd, t: fd.ops.cat([t[i], t[j]], dim),
+        f"cat {i} {j} {dim}",
+        graph.ones[i] - {dim},
+    )
     return None
 
 
@@ -254,7 +301,12 @@ def pick_rows(draw, graph, i):
         return False
     index = make((count,), torch.int64, low=0, high=shape[dim] - 1, seed=len(graph.inputs))
     k = graph.add_input(index)
-    graph.step(lambda v, _: v[i].index_select(dim, v[k]), lambda fd, t: fd.ops.index_select(t[i], t[k], dim), f"index_select {i} {dim}", graph.ones[i])
+    graph.step(
+        lambda v, _: v[i].index_select(dim, v[k]),
+        lambda fd, t: fd.ops.index_select(t[i], t[k], dim),
+        f"index_select {i} {dim}",
+        graph.ones[i],
+    )
     return None
 
 
@@ -265,7 +317,9 @@ def gather(draw, graph, i):
     dim = draw(st.integers(0, len(shape) - 1))
     k = graph.add_input(make(shape, torch.int64, low=0, high=shape[dim] - 1, seed=len(graph.inputs)))
     name = draw(st.sampled_from(["gather", "take_along_axis"]))
-    graph.step(lambda v, _: v[i].gather(dim, v[k]), lambda fd, t: getattr(fd.ops, name)(t[i], t[k], dim), f"{name} {i} {dim}")
+    graph.step(
+        lambda v, _: v[i].gather(dim, v[k]), lambda fd, t: getattr(fd.ops, name)(t[i], t[k], dim), f"{name} {i} {dim}"
+    )
     return None
 
 
@@ -277,7 +331,12 @@ def scan(draw, graph, i):
     eager = torch.cumsum if name == "cumsum" else lambda x, d: torch.cummax(x, d).values
     if name == "cummax" and graph.values[i].numel() == 0:
         return False
-    graph.step(lambda v, _: torch.tanh(eager(v[i], dim)), lambda fd, t: fd.ops.tanh(getattr(fd.ops, name)(t[i], dim)), f"{name} {i} {dim}", graph.ones[i])
+    graph.step(
+        lambda v, _: torch.tanh(eager(v[i], dim)),
+        lambda fd, t: fd.ops.tanh(getattr(fd.ops, name)(t[i], dim)),
+        f"{name} {i} {dim}",
+        graph.ones[i],
+    )
     return None
 
 
@@ -298,11 +357,35 @@ def triangle(draw, graph, i):
     if graph.values[i].dim() < 2:
         return False
     diagonal = draw(st.integers(-2, 2))
-    graph.step(lambda v, _: torch.triu(v[i], diagonal), lambda fd, t: fd.ops.triu(t[i], diagonal), f"triu {i} {diagonal}", graph.ones[i])
+    graph.step(
+        lambda v, _: torch.triu(v[i], diagonal),
+        lambda fd, t: fd.ops.triu(t[i], diagonal),
+        f"triu {i} {diagonal}",
+        graph.ones[i],
+    )
     return None
 
 
-STEPS = [unary, with_number, binary, binary, select_by_sign, reduce, permute, reshape, new_dim, squeeze, cut, pad, join, pick_rows, gather, scan, product, triangle]
+STEPS = [
+    unary,
+    with_number,
+    binary,
+    binary,
+    select_by_sign,
+    reduce,
+    permute,
+    reshape,
+    new_dim,
+    squeeze,
+    cut,
+    pad,
+    join,
+    pick_rows,
+    gather,
+    scan,
+    product,
+    triangle,
+]
 
 
 @st.composite
@@ -324,20 +407,32 @@ def graphs(draw):
 def compare(results, expected, text):
     for result, wanted in zip(results, expected, strict=True):
         assert result.dtype == wanted.dtype and result.shape == wanted.shape, text
-        torch.testing.assert_close(result, wanted, rtol=1e-9, atol=1e-9, equal_nan=True, check_stride=False, msg=lambda m: f"{m}\n{text}")
+        torch.testing.assert_close(
+            result, wanted, rtol=1e-9, atol=1e-9, equal_nan=True, check_stride=False, msg=lambda m: f"{m}\n{text}"
+        )
 
 
 @settings(
     max_examples=150,
     deadline=None,
     derandomize="CI" in os.environ or "HYPOTHESIS_RANDOM" not in os.environ,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much, HealthCheck.large_base_example],
+    suppress_health_check=[
+        HealthCheck.too_slow,
+        HealthCheck.data_too_large,
+        HealthCheck.filter_too_much,
+        HealthCheck.large_base_example,
+    ],
     database=None,
 )
 @given(graphs())
 def test_random_graphs_agree_with_eager(case):
     graph, outputs = case
-    note("\n".join(f"{n}: {text} -> {tuple(v.shape)}" for n, ((_, _, text), v) in enumerate(zip(graph.steps, graph.values, strict=True))))
+    note(
+        "\n".join(
+            f"{n}: {text} -> {tuple(v.shape)}"
+            for n, ((_, _, text), v) in enumerate(zip(graph.steps, graph.values, strict=True))
+        )
+    )
     note(f"outputs {outputs}")
     with FusionDefinition() as fd:
         tvs = []
@@ -352,12 +447,22 @@ def test_random_graphs_agree_with_eager(case):
     check_text(text, graph.inputs, results)
 
     # Other values in the same shapes and layouts, through the warm definition.
-    second = [t if t.dtype != F64 else torch.sin(t * 3) if t.is_contiguous() else t.clone(memory_format=torch.preserve_format) for t in graph.inputs]
+    second = [
+        t if t.dtype != F64 else torch.sin(t * 3) if t.is_contiguous() else t.clone(memory_format=torch.preserve_format)
+        for t in graph.inputs
+    ]
     second = [b if b.stride() == a.stride() else a for a, b in zip(graph.inputs, second, strict=True)]
     values = graph.replay(second)
     compare(fd.execute(second), [values[i] for i in outputs], text)
 
     # Meta tensors must predict shapes, dtypes and strides.
-    predicted = fd.execute([t.to("meta") if t.is_contiguous() else torch.empty_strided(t.shape, t.stride(), dtype=t.dtype, device="meta") for t in graph.inputs])
+    predicted = fd.execute(
+        [
+            t.to("meta")
+            if t.is_contiguous()
+            else torch.empty_strided(t.shape, t.stride(), dtype=t.dtype, device="meta")
+            for t in graph.inputs
+        ]
+    )
     for fake, real in zip(predicted, results, strict=True):
         assert fake.shape == real.shape and fake.dtype == real.dtype and fake.stride() == real.stride(), text

@@ -40,7 +40,9 @@ class Row:
 
     def sample(self, position: int, shape, dtype, device="cpu", seed: int = 0) -> torch.Tensor:
         """Operand number `position` with values inside the operator's domain."""
-        domains = self.int_domains if self.int_domains and not (dtype.is_floating_point or dtype.is_complex) else self.domains
+        domains = (
+            self.int_domains if self.int_domains and not (dtype.is_floating_point or dtype.is_complex) else self.domains
+        )
         low, high = domains[position]
         return make(shape, dtype, device, low, high, seed=seed * 7 + position, nonzero=position in self.nonzero)
 
@@ -77,7 +79,11 @@ def _real_copy(x):
 
 
 def _relu(x):
-    return torch.where(x > 0, x, torch.where(torch.isnan(x), x, torch.zeros_like(x))) if x.is_floating_point() else x.clamp(min=0)
+    return (
+        torch.where(x > 0, x, torch.where(torch.isnan(x), x, torch.zeros_like(x)))
+        if x.is_floating_point()
+        else x.clamp(min=0)
+    )
 
 
 UNARY = [
@@ -143,7 +149,10 @@ def _div(a, b):
 def _logical_right_shift(a, b):
     bits = 8 * a.element_size()
     mask = (1 << bits) - 1
-    values = [(x & mask) >> s if s < bits else 0 for x, s in zip(a.flatten().tolist(), b.expand_as(a).flatten().tolist(), strict=True)]
+    values = [
+        (x & mask) >> s if s < bits else 0
+        for x, s in zip(a.flatten().tolist(), b.expand_as(a).flatten().tolist(), strict=True)
+    ]
     signed = [v - (1 << bits) if v >= 1 << (bits - 1) else v for v in values]
     return torch.tensor(signed, dtype=a.dtype, device=a.device).reshape(a.shape)
 
