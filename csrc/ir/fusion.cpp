@@ -79,6 +79,7 @@ void Fusion::cloneInto(Fusion& copy, IrCloner& cloner) const {
       alias->input = in_copy(alias->input);
     }
     copy.aliases_.push_back(alias);
+    copy.views_.push_back(in_copy(views_[i]));
   }
   copy.val_names_ = val_names_;
   copy.expr_names_ = expr_names_;
@@ -114,6 +115,7 @@ void Fusion::addOutput(Val* output) {
   output->is_fusion_output_ = true;
   outputs_.push_back(output);
   aliases_.emplace_back();
+  views_.push_back(nullptr);
 }
 
 void Fusion::addAliasOutput(Val* output, Val* input) {
@@ -143,6 +145,7 @@ void Fusion::addAliasOutput(Val* output, Val* input) {
 void Fusion::replaceOutput(size_t index, Val* output) {
   Val* old = outputs_.at(index);
   outputs_[index] = output;
+  views_[index] = nullptr;
   output->is_fusion_output_ = true;
   if (auto* tv = dynamic_cast<TensorView*>(output)) {
     tv->setMemoryType(MemoryType::Global);
@@ -266,12 +269,46 @@ class CanonicalWriter {
       text_ += ",";
     }
     text_ += "]";
+    if (tv->hasRoot()) {
+      text_ += "from";
+      for (const IterDomain* id : tv->getLogicalDomain()) {
+        derivation(id, tv->getRootDomain());
+        text_ += ",";
+      }
+    }
     for (const auto& c : tv->domain()->contiguity()) {
       text_ += !c.has_value() ? 'n' : *c ? 't' : 'f';
     }
     for (int64_t order : tv->domain()->strideOrder()) {
       text_ += "o" + std::to_string(order);
     }
+  }
+
+  // How a logical domain comes from the root: permutations differ in nothing else.
+  void derivation(const IterDomain* id, const std::vector<IterDomain*>& root) {
+    const auto place = std::find(root.begin(), root.end(), id) - root.begin();
+    if (place < static_cast<int64_t>(root.size())) {
+      text_ += "r" + std::to_string(place);
+      return;
+    }
+    const Expr* transform = id->definition();
+    if (transform == nullptr) {
+      text_ += "new";
+      return;
+    }
+    text_ += std::string(transform->opName()) + "(";
+    for (const Operand& operand : transform->operands()) {
+      if (operand.val->kind() == ValKind::IterDomain) {
+        derivation(static_cast<const IterDomain*>(operand.val), root);
+      } else {
+        scalar(operand.val);
+      }
+      text_ += ",";
+    }
+    for (const NamedAttribute& attribute : transform->attributes()) {
+      text_ += attributeText(attribute.value) + ",";
+    }
+    text_ += transform->output(0) == id ? ")0" : ")1";
   }
 
   void any(const Val* val) {

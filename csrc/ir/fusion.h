@@ -51,6 +51,14 @@ class Fusion : public std::enable_shared_from_this<Fusion> {
   const std::optional<AliasInfo>& aliasOf(size_t i) const {
     return aliases_.at(i);
   }
+  /// The fusion input whose storage output number `i` may share instead of being copied; nullptr: none.
+  /// Set by the pass mark_aliases.
+  Val* viewOf(size_t i) const {
+    return views_.at(i);
+  }
+  void markView(size_t i, Val* input) {
+    views_.at(i) = input;
+  }
   /// Indices of the outputs that the caller gets back, in order.
   std::vector<size_t> visibleOutputs() const;
 
@@ -102,6 +110,7 @@ class Fusion : public std::enable_shared_from_this<Fusion> {
   std::vector<Val*> inputs_;
   std::vector<Val*> outputs_;
   std::vector<std::optional<AliasInfo>> aliases_;
+  std::vector<Val*> views_;
   std::array<int64_t, 4> val_names_{};
   int64_t expr_names_ = 0;
   int64_t rng_ids_ = 0;
