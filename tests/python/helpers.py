@@ -145,7 +145,7 @@ def make(shape, dtype: torch.dtype, device: str = "cpu", low=-4.0, high=4.0, see
     gen = torch.Generator().manual_seed(1000 + seed)
     shape = tuple(shape)
     if dtype == torch.bool:
-        values = torch.randint(0, 2, shape, generator=gen).bool()
+        values = torch.randint(int(nonzero), 2, shape, generator=gen).bool()
     elif dtype in INTS:
         values = torch.randint(int(-(-low // 1)), int(high // 1) + 1, shape, generator=gen)
         if nonzero:
