@@ -78,14 +78,6 @@ def _real_copy(x):
     return torch.real(x).clone() if x.is_complex() else x.clone()
 
 
-def _relu(x):
-    return (
-        torch.where(x > 0, x, torch.where(torch.isnan(x), x, torch.zeros_like(x)))
-        if x.is_floating_point()
-        else x.clamp(min=0)
-    )
-
-
 UNARY = [
     Row("abs", "K", torch.abs, REAL + COMPLEX, (ANY,)),
     Row("acos", "F", torch.acos, FLOATING, (UNIT,)),
@@ -122,7 +114,7 @@ UNARY = [
     Row("neg", "D", torch.neg, REAL + COMPLEX, (ANY,)),
     Row("real", "K", _real_copy, REAL + BOOL, (ANY,)),
     Row("reciprocal", "F", torch.reciprocal, FLOATING, (ANY,), nonzero=(0,)),
-    Row("relu", "K", _relu, REAL, (ANY,)),
+    Row("relu", "K", torch.relu, REAL, (ANY,)),
     Row("round", "K", torch.round, REAL, ((-6.0, 6.0),)),
     Row("rsqrt", "F", torch.rsqrt, FLOATING, (POSITIVE,)),
     Row("segment_set", "K", torch.clone, EVERY, (ANY,)),
