@@ -90,6 +90,7 @@ def run(build, inputs, *, static_sizes: bool = False, round_trip: bool = True, d
             torch.testing.assert_close(new, old, rtol=0, atol=0, equal_nan=True)
     if round_trip:
         check_text(text, inputs, results, device=device)
+        check_meta(fd, inputs, results)
     return results
 
 
@@ -97,6 +98,22 @@ def run1(build, inputs, **kwargs) -> torch.Tensor:
     """`run` for a fusion with one output."""
     (result,) = run(build, inputs, **kwargs)
     return result
+
+
+def as_meta(tensor: torch.Tensor) -> torch.Tensor:
+    """Meta tensor with the sizes, strides and dtype of another one."""
+    return torch.empty_strided(tensor.shape, tensor.stride(), dtype=tensor.dtype, device="meta")
+
+
+def check_meta(fd: FusionDefinition, inputs, results) -> None:
+    """Meta inputs must give the shapes, dtypes and strides of `results`."""
+    if not any(isinstance(item, torch.Tensor) for item in inputs):
+        return
+    predicted = fd.execute([as_meta(item) if isinstance(item, torch.Tensor) else item for item in inputs])
+    for fake, real in zip(predicted, results, strict=True):
+        assert fake.device.type == "meta"
+        assert (fake.dtype, fake.shape) == (real.dtype, real.shape), repr(fd)
+        assert fake.stride() == real.stride(), f"meta strides {fake.stride()}, real {real.stride()}\n{fd!r}"
 
 
 def from_text(text: str) -> FusionDefinition:

@@ -109,7 +109,7 @@ def test_triu(dtype, device):
         x = make(shape, dtype, device)
         for diagonal in (-3, -1, 0, 1, 4):
             constant, symbolic = run(
-                lambda fd, t, d: [fd.ops.triu(t, diagonal), fd.ops.triu(t, d)],
+                lambda fd, t, d: [fd.ops.triu(t, diagonal), fd.ops.triu(t, d)],  # noqa: B023
                 [x, diagonal],
                 round_trip=shape == (2, 5),
             )  # noqa: B023

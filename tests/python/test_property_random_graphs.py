@@ -8,7 +8,7 @@ import math
 import os
 
 import torch
-from helpers import check_text, make
+from helpers import check_meta, check_text, make
 from hypothesis import HealthCheck, given, note, settings
 from hypothesis import strategies as st
 from nvfuser_direct import FusionDefinition
@@ -455,14 +455,4 @@ def test_random_graphs_agree_with_eager(case):
     values = graph.replay(second)
     compare(fd.execute(second), [values[i] for i in outputs], text)
 
-    # Meta tensors must predict shapes, dtypes and strides.
-    predicted = fd.execute(
-        [
-            t.to("meta")
-            if t.is_contiguous()
-            else torch.empty_strided(t.shape, t.stride(), dtype=t.dtype, device="meta")
-            for t in graph.inputs
-        ]
-    )
-    for fake, real in zip(predicted, results, strict=True):
-        assert fake.shape == real.shape and fake.dtype == real.dtype and fake.stride() == real.stride(), text
+    check_meta(fd, graph.inputs, results)
