@@ -137,6 +137,12 @@ Val* Expr::operand(std::string_view name) const {
   return nullptr;
 }
 
+bool Expr::hasAttribute(std::string_view name) const {
+  return std::any_of(parts_.attributes.begin(), parts_.attributes.end(), [&](const auto& a) {
+    return a.name == name;
+  });
+}
+
 const Attribute& Expr::findAttribute(std::string_view name) const {
   for (const NamedAttribute& attribute : parts_.attributes) {
     if (attribute.name == name) {

@@ -258,6 +258,7 @@ class Expr : public Statement {
   Val* output(size_t i) const;
   /// The operand of that name; nullptr if absent, internal error if there is no such slot.
   Val* operand(std::string_view name) const;
+  bool hasAttribute(std::string_view name) const;
   template <typename T>
   const T& attribute(std::string_view name) const {
     return std::get<T>(findAttribute(name));

@@ -116,7 +116,10 @@ std::vector<IterDomain*> broadcastDomains(
       if (extent == nullptr || (!has_iteration && id->isIteration())) {
         extent = extent != nullptr && extent->isConst() ? extent : id->extent();
       } else if (id->isIteration() == has_iteration) {
-        extent = preferConstant(extent, id->extent());
+        // Of two sizes that may each turn out to be 1 the larger one counts.
+        extent = has_iteration || extent->isConst() || id->extent()->isConst()
+            ? preferConstant(extent, id->extent())
+            : IrBuilder::maxExpr(extent, id->extent());
       }
       has_iteration = has_iteration || id->isIteration();
       has_symbolic = has_symbolic || id->isSymbolic();

@@ -25,12 +25,15 @@ class ExpressionEvaluator {
   }
 
  private:
+  // Evaluates one node whose operands are all known.
+  void run(const Expr* expr);
+
   std::unordered_map<const Val*, EvalValue> known_;
   EvalContext context_;
 };
 
-/// Binds the sizes of `tensor` to the extents of `tv`: calls `bind(extent, size)` for symbolic ones and
-/// checks constant ones. `what` names the value in messages.
+/// RuntimeError unless rank, dtype and constant sizes of `tensor` are those of `tv`. `what` names the value
+/// in messages ("input 0").
 void checkTensorAgainst(const TensorView* tv, const at::Tensor& tensor, const std::string& what);
 
 } // namespace nvfuser

@@ -1,0 +1,170 @@
+#include <ir/tensor_view.h>
+#include <runtime/fusion_executor_cache.h>
+#include <runtime/input_checks.h>
+#include <runtime/kernel_runtime.h>
+
+#include <ATen/core/LegacyTypeDispatch.h>
+#include <ATen/core/grad_mode.h>
+#include <c10/core/DeviceGuard.h>
+#include <c10/core/impl/LocalDispatchKeySet.h>
+
+#include <shared_mutex>
+
+namespace nvfuser {
+
+namespace {
+
+using Key = std::vector<int64_t>;
+
+struct KeyHash {
+  size_t operator()(const Key& key) const {
+    size_t hash = key.size();
+    for (int64_t word : key) {
+      hash = (hash ^ static_cast<size_t>(word)) * 0x9E3779B97F4A7C15ULL;
+      hash ^= hash >> 29;
+    }
+    return hash;
+  }
+};
+
+int64_t deviceWord(at::Device device) {
+  return static_cast<int64_t>(device.type()) << 16 | (static_cast<int64_t>(device.index()) & 0xFFFF);
+}
+
+// Everything that a launch plan depends on.
+void planKey(const std::vector<EvalValue>& inputs, std::optional<at::Device> device, Key& key) {
+  key.clear();
+  key.push_back(device.has_value() ? deviceWord(*device) : -1);
+  for (const EvalValue& input : inputs) {
+    if (!input.isTensor()) {
+      key.push_back(-1 - static_cast<int64_t>(input.scalar().index()));
+      continue;
+    }
+    const at::Tensor& tensor = input.tensor();
+    key.push_back(
+        static_cast<int64_t>(tensor.scalar_type()) << 40 | deviceWord(tensor.device()) << 8 |
+        tensor.dim());
+    key.insert(key.end(), tensor.sizes().begin(), tensor.sizes().end());
+    key.insert(key.end(), tensor.strides().begin(), tensor.strides().end());
+  }
+}
+
+// What a runtime is compiled for: devices, dtypes, ranks, which dims are 1 or 0, and how each dimension
+// lies in memory (expanded, contiguous with the next, or strided).
+Key classKey(const std::vector<EvalValue>& inputs, at::Device device) {
+  Key key = {deviceWord(device)};
+  for (const EvalValue& input : inputs) {
+    if (!input.isTensor()) {
+      key.push_back(-1 - static_cast<int64_t>(input.scalar().index()));
+      continue;
+    }
+    const at::Tensor& tensor = input.tensor();
+    key.push_back(
+        static_cast<int64_t>(tensor.scalar_type()) << 40 | deviceWord(tensor.device()) << 8 |
+        tensor.dim());
+    for (int64_t dim = 0; dim < tensor.dim(); ++dim) {
+      const int64_t size = tensor.size(dim);
+      const bool innermost = dim + 1 == tensor.dim();
+      const int64_t next = innermost ? 1 : tensor.stride(dim + 1) * tensor.size(dim + 1);
+      const int64_t stride = tensor.stride(dim);
+      key.push_back(size == 0 ? 0 : size == 1 ? 1 : stride == 0 ? 2 : stride == next ? 3 : 4);
+    }
+  }
+  return key;
+}
+
+// More sizes than this are seen only by shapes that never repeat; their plans are dropped together.
+constexpr size_t kMaxPlans = 1 << 14;
+
+struct Launch {
+  std::shared_ptr<FusionKernelRuntime> runtime;
+  std::shared_ptr<LaunchPlan> plan;
+  at::Device device = at::kCPU;
+};
+
+} // namespace
+
+struct FusionExecutorCache::State {
+  mutable std::shared_mutex mutex;
+  std::unordered_map<Key, Launch, KeyHash> launches;
+  std::unordered_map<Key, std::shared_ptr<FusionKernelRuntime>, KeyHash> runtimes;
+  std::shared_ptr<FusionKernelRuntime> most_recent;
+};
+
+FusionExecutorCache::FusionExecutorCache(
+    std::shared_ptr<Fusion> fusion,
+    int64_t /*fusion_id*/,
+    bool /*auto_schedule*/)
+    : fusion_(std::move(fusion)), state_(std::make_unique<State>()) {
+  NVF_CHECK(fusion_ != nullptr, "FusionExecutorCache needs a Fusion");
+}
+
+FusionExecutorCache::~FusionExecutorCache() = default;
+
+std::vector<EvalValue> FusionExecutorCache::execute(
+    const std::vector<EvalValue>& inputs,
+    std::optional<at::Device> device) {
+  thread_local Key key;
+  planKey(inputs, device, key);
+  Launch launch;
+  {
+    std::shared_lock lock(state_->mutex);
+    if (const auto it = state_->launches.find(key); it != state_->launches.end()) {
+      launch = it->second;
+    }
+  }
+  // Runs without recording gradients, whatever the inputs require; ambient autocast does not apply.
+  const at::AutoDispatchBelowADInplaceOrView below_autograd;
+  const c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::autocast_dispatch_keyset);
+  const at::AutoGradMode no_grad(false);
+  if (launch.plan == nullptr) {
+    const Key miss = key;
+    launch.device = [&] {
+      NVF_CHECK(
+          inputs.size() == fusion_->inputs().size(),
+          "The fusion has ",
+          fusion_->inputs().size(),
+          " inputs, but ",
+          inputs.size(),
+          " were given");
+      checkInputs(*fusion_, inputs);
+      return runDevice(*fusion_, inputs, device);
+    }();
+    const Key class_key = classKey(inputs, launch.device);
+    std::unique_lock lock(state_->mutex);
+    auto& runtime = state_->runtimes[class_key];
+    if (runtime == nullptr) {
+      runtime = std::make_shared<FusionKernelRuntime>(*fusion_);
+    }
+    launch.runtime = runtime;
+    state_->most_recent = runtime;
+    launch.plan = runtime->makePlan(inputs);
+    if (state_->launches.size() >= kMaxPlans) {
+      state_->launches.clear();
+    }
+    state_->launches.emplace(miss, launch);
+  }
+  const c10::OptionalDeviceGuard device_guard(launch.device);
+  return launch.runtime->run(*launch.plan, inputs, launch.device);
+}
+
+bool FusionExecutorCache::isCompiled(
+    const std::vector<EvalValue>& inputs,
+    std::optional<at::Device> device) {
+  const Key class_key = classKey(inputs, runDevice(*fusion_, inputs, device));
+  std::shared_lock lock(state_->mutex);
+  return state_->runtimes.contains(class_key);
+}
+
+std::string FusionExecutorCache::mostRecentSegmentedText() const {
+  std::shared_lock lock(state_->mutex);
+  NVF_CHECK(state_->most_recent != nullptr, "the fusion has not been executed yet");
+  return state_->most_recent->text();
+}
+
+size_t FusionExecutorCache::numRuntimes() const {
+  std::shared_lock lock(state_->mutex);
+  return state_->runtimes.size();
+}
+
+} // namespace nvfuser

@@ -1,0 +1,153 @@
+#include <ir/tensor_view.h>
+#include <runtime/aten_helpers.h>
+#include <runtime/expression_evaluator.h>
+#include <runtime/input_checks.h>
+
+#include <ATen/core/Tensor.h>
+
+#include <algorithm>
+
+namespace nvfuser {
+
+namespace {
+
+// From the innermost dimension in memory outwards, a dimension declared contiguous must have the stride
+// that the dimensions inside it take up.
+void checkStrides(const TensorView* tv, const at::Tensor& tensor, const std::string& what) {
+  if (tensor.numel() == 0) {
+    return;
+  }
+  const auto logical = noReductions(tv->getLogicalDomain());
+  const auto allocation = noReductions(tv->getMaybeAllocationDomain());
+  const auto& contiguity = tv->domain()->contiguity();
+  if (allocation.size() != logical.size() || contiguity.size() != allocation.size()) {
+    return; // a transformed allocation domain (sharding) has no plain strides
+  }
+  int64_t expected = 1;
+  for (size_t i = allocation.size(); i-- > 0;) {
+    const auto it = std::find(logical.begin(), logical.end(), allocation[i]);
+    if (it == logical.end()) {
+      return;
+    }
+    const int64_t dim = it - logical.begin();
+    const int64_t size = tensor.size(dim);
+    const int64_t stride = tensor.stride(dim);
+    if (allocation[i]->hasExpandedExtent()) {
+      NVF_CHECK(
+          stride == 0 || size == 1,
+          what,
+          ", ",
+          tv->toString(),
+          ", has a stride mismatch with contiguity info: dim ",
+          dim,
+          " is declared as expanded and must have stride 0, but the strides are ",
+          sizesText(tensor.strides()));
+      continue;
+    }
+    if (allocation[i]->isBroadcast() || size == 1) {
+      continue;
+    }
+    NVF_CHECK(
+        !contiguity[i].value_or(false) || stride == expected,
+        what,
+        ", ",
+        tv->toString(),
+        ", has a stride mismatch with contiguity info: dim ",
+        dim,
+        " is declared as contiguous and must have stride ",
+        expected,
+        ", but the tensor of sizes ",
+        sizesText(tensor.sizes()),
+        " has strides ",
+        sizesText(tensor.strides()));
+    expected = stride * size;
+  }
+}
+
+// Python's numbers convert upwards (bool, int, float, complex), never down.
+int scalarRank(DataType dtype) {
+  return isComplexType(dtype) ? 3 : isFloatingPointType(dtype) ? 2 : isIntegralType(dtype) ? 1 : 0;
+}
+
+} // namespace
+
+void checkInputs(const Fusion& fusion, const std::vector<EvalValue>& inputs) {
+  NVF_CHECK(
+      inputs.size() == fusion.inputs().size(),
+      "The fusion has ",
+      fusion.inputs().size(),
+      " inputs, but ",
+      inputs.size(),
+      " were given");
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const Val* val = fusion.inputs()[i];
+    const std::string what = "input " + std::to_string(i);
+    if (!val->isTensor()) {
+      NVF_CHECK(
+          !inputs[i].isTensor(),
+          "Expected ",
+          what,
+          ", ",
+          val->toString(),
+          ", to be a scalar but got ",
+          inputs[i].isTensor() ? dataTypeText(fromAtenType(inputs[i].tensor().scalar_type())) : "",
+          " tensor of rank ",
+          inputs[i].isTensor() ? inputs[i].tensor().dim() : 0);
+      NVF_CHECK(
+          scalarRank(inferredDataType(inputs[i].scalar())) <= scalarRank(val->dtype()),
+          "Scalar value ",
+          scalarText(inputs[i].scalar()),
+          " is not compatible with the expected data type: ",
+          val->dtype(),
+          ". (",
+          what,
+          ", ",
+          val->toString(),
+          ")");
+      continue;
+    }
+    NVF_CHECK(
+        inputs[i].isTensor(),
+        "Expected ",
+        what,
+        ", ",
+        val->toString(),
+        ", to be an at::Tensor but got scalar ",
+        inputs[i].isTensor() ? "" : scalarText(inputs[i].scalar()));
+    const auto* tv = val->as<TensorView>();
+    checkTensorAgainst(tv, inputs[i].tensor(), what);
+    checkStrides(tv, inputs[i].tensor(), what);
+  }
+}
+
+at::Device runDevice(
+    const Fusion& fusion,
+    const std::vector<EvalValue>& inputs,
+    std::optional<at::Device> requested) {
+  std::optional<at::Device> device = requested;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (!inputs[i].isTensor()) {
+      continue;
+    }
+    const at::Tensor& tensor = inputs[i].tensor();
+    const auto* tv = dynamic_cast<const TensorView*>(fusion.inputs().at(i));
+    if (tv != nullptr && tv->isCpuScalar() && tensor.device().is_cpu()) {
+      continue;
+    }
+    if (!device.has_value()) {
+      device = tensor.device();
+    }
+    NVF_CHECK(
+        *device == tensor.device() ||
+            (device->type() == tensor.device().type() && !device->has_index()),
+        "all tensors must be on one device: input ",
+        i,
+        " is on ",
+        tensor.device().str(),
+        ", expected ",
+        device->str());
+  }
+  return device.value_or(at::Device(at::kCPU));
+}
+
+} // namespace nvfuser

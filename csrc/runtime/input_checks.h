@@ -1,0 +1,23 @@
+// Checks of the inputs of a run against the fusion's definition.
+#pragma once
+
+#include <ir/fusion.h>
+#include <runtime/value.h>
+
+#include <optional>
+#include <vector>
+
+namespace nvfuser {
+
+/// RuntimeError, naming input number, expected and actual, for a wrong count, kind, rank, dtype, size, or
+/// strides that contradict the declared contiguity.
+void checkInputs(const Fusion& fusion, const std::vector<EvalValue>& inputs);
+
+/// The device a run uses: `requested`, else the common device of the tensors that are not declared as
+/// CPU scalars, else CPU. RuntimeError for tensors of several devices, naming the inputs.
+at::Device runDevice(
+    const Fusion& fusion,
+    const std::vector<EvalValue>& inputs,
+    std::optional<at::Device> requested);
+
+} // namespace nvfuser
