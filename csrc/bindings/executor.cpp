@@ -1,0 +1,168 @@
+#include <bindings/args.h>
+#include <bindings/bindings.h>
+#include <bindings/inputs.h>
+
+#include <ir/options.h>
+#include <runtime/fusion_executor_cache.h>
+
+#include <ATen/core/LegacyTypeDispatch.h>
+#include <ATen/core/grad_mode.h>
+
+namespace nvfuser::bindings {
+
+namespace {
+
+std::vector<std::string> optionNames(const py::handle& names, const char* keyword) {
+  std::vector<std::string> result;
+  NVF_CHECK_AS(
+      Type,
+      !py::isinstance<py::str>(names) && py::isinstance<py::iterable>(names),
+      keyword,
+      " must be a list of option names");
+  for (const py::handle name : names) {
+    NVF_CHECK_AS(
+        Type, py::isinstance<py::str>(name), keyword, " must be a list of option names");
+    result.push_back(name.cast<std::string>());
+  }
+  return result;
+}
+
+py::list toList(const std::vector<EvalValue>& outputs) {
+  py::list result(outputs.size());
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    PyList_SET_ITEM(
+        result.ptr(), static_cast<Py_ssize_t>(i), valueToPython(outputs[i]).release().ptr());
+  }
+  return result;
+}
+
+// Runs without recording for autograd and without the GIL.
+std::vector<EvalValue> run(
+    FusionExecutorCache& cache,
+    const std::vector<EvalValue>& inputs,
+    std::optional<at::Device> device) {
+  py::gil_scoped_release release;
+  const at::AutoDispatchBelowAutograd below_autograd;
+  const at::NoGradGuard no_grad;
+  return cache.execute(inputs, device);
+}
+
+py::list execute(
+    const py::object& self,
+    const py::object& inputs,
+    const py::object& device,
+    const py::object& enable_options,
+    const py::object& disable_options) {
+  auto& cache = self.cast<FusionExecutorCache&>();
+  std::optional<OptionsGuard> options;
+  if (!enable_options.is_none() || !disable_options.is_none()) {
+    const auto names = [](const py::object& option, const char* keyword) {
+      return option.is_none() ? std::vector<std::string>() : optionNames(option, keyword);
+    };
+    options.emplace(
+        names(enable_options, "_enable_options"), names(disable_options, "_disable_options"));
+  }
+  RuntimeInputs flat = flattenInputs(inputs);
+  if (flat.has_dispatch_subclass) {
+    // FakeTensors are evaluated on meta tensors; None says that there were none.
+    py::object outputs = py::module_::import("nvfuser_direct.fake_tensors")
+                             .attr("execute")(self, toList(flat.values), device);
+    if (!outputs.is_none()) {
+      return py::list(outputs);
+    }
+  }
+  return toList(run(cache, flat.values, deviceFromPython(device)));
+}
+
+void bindTexts(py::class_<FusionExecutorCache, std::shared_ptr<FusionExecutorCache>>& cache) {
+  const auto refuse = [](const char* what) {
+    throw UserError(
+        ErrorKind::NotImplemented,
+        std::string(what) +
+            ": code generation is missing; every segment is evaluated through ATen, and "
+            "get_most_recent_scheduled_ir() shows the segments");
+  };
+  cache
+      .def(
+          "get_cuda_kernel",
+          [refuse](const FusionExecutorCache&, const py::object&, bool, const py::object&)
+              -> std::string {
+            refuse("get_cuda_kernel");
+            return "";
+          },
+          py::arg("inputs"),
+          py::arg("intrinsic_code") = false,
+          py::arg("device") = 0,
+          "Not available before code generation: raises NotImplementedError.")
+      .def(
+          "get_scheduled_ir",
+          [refuse](const FusionExecutorCache&, const py::object&, bool, const py::object&)
+              -> std::string {
+            refuse("get_scheduled_ir");
+            return "";
+          },
+          py::arg("inputs"),
+          py::arg("tensor_transforms") = false,
+          py::arg("device") = 0,
+          "Not available before code generation: raises NotImplementedError.")
+      .def(
+          "get_most_recent_scheduled_ir",
+          [](const FusionExecutorCache& self, bool) { return self.mostRecentSegmentedText(); },
+          py::arg("tensor_transforms") = false,
+          "The fusion after the pass pipeline, as the most recent run executed it.")
+      .def(
+          "get_output_shardings",
+          [](const FusionExecutorCache&) { return py::list(); },
+          "Empty: no output is sharded over devices.");
+}
+
+} // namespace
+
+void bindExecutor(py::module_& m) {
+  py::class_<FusionExecutorCache, std::shared_ptr<FusionExecutorCache>> cache(
+      m,
+      "FusionExecutorCache",
+      "Runs a fusion for any inputs that fit; what it prepares for a class of inputs is kept.");
+  cache
+      .def(
+          py::init([](std::shared_ptr<Fusion> fusion, int64_t fusion_id, bool auto_schedule) {
+            return std::make_shared<FusionExecutorCache>(
+                std::move(fusion), fusion_id, auto_schedule);
+          }),
+          py::arg("fusion").none(false),
+          py::arg("fusion_id") = 0,
+          py::arg("auto_schedule") = true,
+          "Takes the fusion over: it must not be changed afterwards.")
+      .def(
+          "execute",
+          &execute,
+          py::arg("inputs"),
+          py::kw_only(),
+          py::arg("device") = py::none(),
+          py::arg("_enable_options") = py::none(),
+          py::arg("_disable_options") = py::none(),
+          R"(Runs the fusion and returns the list of visible outputs.
+
+inputs: torch tensors and Python numbers in definition order; nested lists and tuples are flattened. device: None (the
+tensors' common device), a CUDA index, a str or a torch.device. Nothing is recorded for autograd.
+RuntimeError, naming the input: a wrong count, kind, dtype, rank, size, stride class or device.)")
+      .def(
+          "is_compiled",
+          [](FusionExecutorCache& self, const py::object& inputs, const py::object& device) {
+            return self.isCompiled(flattenInputs(inputs).values, deviceFromPython(device));
+          },
+          py::arg("inputs"),
+          py::arg("device") = py::none(),
+          "True when a run with inputs of this class needs no more preparation.")
+      .def(
+          "fusion",
+          [](const FusionExecutorCache& self) { return self.fusion(); },
+          "The fusion as it was defined.")
+      .def(
+          "num_runtimes",
+          &FusionExecutorCache::numRuntimes,
+          "For how many classes of inputs something is prepared.");
+  bindTexts(cache);
+}
+
+} // namespace nvfuser::bindings

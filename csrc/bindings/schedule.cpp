@@ -1,0 +1,126 @@
+#include <bindings/args.h>
+#include <bindings/bindings.h>
+
+#include <ir/fusion.h>
+
+namespace nvfuser::bindings {
+
+namespace {
+
+using Tensors = std::vector<std::shared_ptr<TensorView>>;
+
+[[noreturn]] void needsSchedulers(const char* what) {
+  throw UserError(
+      ErrorKind::NotImplemented,
+      std::string(what) +
+          ": automatic schedulers are missing, because code generation is; every segment is evaluated "
+          "through ATen");
+}
+
+// The tensors to work on: those given, or every tensor of the fusion that may be inlined.
+std::vector<TensorView*> selectedOr(const Tensors& selected, const std::vector<TensorView*>& all) {
+  if (selected.empty()) {
+    return all;
+  }
+  std::vector<TensorView*> result;
+  for (const auto& tv : selected) {
+    NVF_CHECK_AS(Type, tv != nullptr, "selected_tensors: a TensorView may not be None");
+    result.push_back(tv.get());
+  }
+  return result;
+}
+
+std::vector<TensorView*> inlinable(const Fusion& fusion) {
+  std::vector<TensorView*> result;
+  for (TensorView* tv : fusion.tensorViews()) {
+    if (!tv->isFusionInput() && !tv->isFusionOutput()) {
+      result.push_back(tv);
+    }
+  }
+  return result;
+}
+
+// The furthest position that inlineAt accepts.
+int64_t furthest(const TensorView& tv) {
+  int64_t position = tv.nLoopDims();
+  for (int64_t i = 0; i < tv.nLoopDims(); ++i) {
+    if (tv.axis(i)->isReduction()) {
+      position = std::min(position, i);
+    }
+  }
+  for (const Expr* use : tv.uses()) {
+    for (const Val* out : use->outputs()) {
+      if (const auto* consumer = dynamic_cast<const TensorView*>(out)) {
+        position = std::min(position, consumer->nLoopDims());
+      }
+    }
+  }
+  return position;
+}
+
+void inlineAt(TensorView& reference, int64_t pos, bool best_effort, const Tensors& selected) {
+  const int64_t n = reference.nLoopDims();
+  const int64_t position = pos < 0 ? pos + n + 1 : pos;
+  NVF_CHECK(
+      position >= 0 && position <= n,
+      "inline_at: position ",
+      pos,
+      " is out of range for ",
+      reference.toString());
+  for (TensorView* tv : selectedOr(selected, inlinable(*reference.fusion()))) {
+    if (tv->isFusionInput() || tv->isFusionOutput()) {
+      continue;
+    }
+    tv->inlineAt(best_effort ? std::min(position, furthest(*tv)) : position);
+  }
+}
+
+void inlineMost(const Tensors& selected) {
+  for (TensorView* tv : selectedOr(selected, inlinable(*FusionGuard::activeOrThrow()))) {
+    if (!tv->isFusionInput() && !tv->isFusionOutput()) {
+      tv->inlineAt(furthest(*tv));
+    }
+  }
+}
+
+void bindInlining(py::module_& m) {
+  m.def(
+      "inline_at",
+      [](TensorView& reference_tv, int64_t pos, bool best_effort, const Tensors& selected) {
+        inlineAt(reference_tv, pos, best_effort, selected);
+      },
+      py::arg("reference_tv"),
+      py::arg("pos") = -1,
+      py::arg("best_effort") = false,
+      py::arg("selected_tensors") = Tensors{},
+      "Computes the selected tensors (default: all between inputs and outputs) inside their consumers' loops "
+      "left of `pos`; with best_effort as far as each allows.");
+  m.def(
+      "inline_most",
+      &inlineMost,
+      py::arg("selected_tensors") = Tensors{},
+      "inline_at as far as each tensor allows.");
+}
+
+void bindAutomatic(py::module_& m) {
+  for (const char* name :
+       {"can_schedule",
+        "find_compatible_schedulers",
+        "compute_heuristics",
+        "schedule",
+        "warp_specialize"}) {
+    m.def(
+        name,
+        [name](const py::args&, const py::kwargs&) -> py::object { needsSchedulers(name); },
+        "Not available before code generation: raises NotImplementedError.");
+  }
+}
+
+} // namespace
+
+void bindSchedule(py::module_& schedule) {
+  bindInlining(schedule);
+  bindAutomatic(schedule);
+}
+
+} // namespace nvfuser::bindings
