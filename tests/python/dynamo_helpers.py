@@ -70,7 +70,7 @@ def run(function: Callable[..., Any], inputs: tuple[Any, ...], train: bool) -> t
         module.zero_grad(set_to_none=True)
     torch.manual_seed(7)
     result = function(*inputs)
-    if not train:
+    if not train or not _leaves(result):
         return result, []
     loss = torch.zeros((), dtype=torch.float64)
     for tensor in _leaves(result):

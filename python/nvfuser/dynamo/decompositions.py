@@ -36,7 +36,7 @@ nll_loss_forward nll_loss_backward native_dropout_backward
 """
 
 POINTWISE = """
-xlogy logaddexp logaddexp2 hypot sgn deg2rad rad2deg sinc heaviside isposinf isneginf
+xlogy logaddexp logaddexp2 hypot sgn deg2rad rad2deg sinc heaviside
 nan_to_num special_entr special_log_ndtr special_xlog1py true_divide dist
 """
 

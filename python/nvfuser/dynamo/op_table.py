@@ -88,7 +88,9 @@ def translates(*targets: Any, kind: str = "compute", check: Check | None = None,
 def overloads(packet_name: str, *names: str) -> list[Any]:
     """The overloads `names` of ``aten.<packet_name>`` that the installed torch has."""
     packet = getattr(aten, packet_name, None)
-    return [getattr(packet, n) for n in names if packet is not None and n in packet.overloads()]
+    found = [getattr(packet, n) for n in names if packet is not None and n in packet.overloads()]
+    # Under some names (`mul.default`) torch keeps an op on Python numbers alone.
+    return [t for t in found if any("Tensor" in str(a.type) for a in t._schema.arguments)]
 
 
 def schema_arguments(node: Node) -> list[Any]:

@@ -15,7 +15,6 @@ from torch._prims_common import elementwise_dtypes
 from torch.fx import Node
 
 from .op_table import (
-    HALF_DTYPES,
     Row,
     add_row,
     argument,
@@ -138,8 +137,12 @@ def _logical_xor(ctx, a, b):
 
 
 def _scaled(ctx: Any, value: Any, alpha: Any) -> Any:
-    is_unit = isinstance(alpha, (int, float)) and not isinstance(alpha, bool) and alpha == 1
-    return value if is_unit else ctx.ops.mul(value, alpha)
+    if isinstance(alpha, (int, float)):
+        if alpha == 1:
+            return value
+        if isinstance(value, (int, float)):
+            return value * alpha
+    return ctx.ops.mul(value, alpha)
 
 
 @translates(aten.add.Tensor, aten.add.Scalar)
@@ -282,7 +285,3 @@ def _to_copy(ctx, x, *_):
     # Not ctx.cast: a copy is asked for even where the dtype stays.
     return ctx.ops.cast(x, ctx.dtype(ctx.node.meta["val"].dtype))
 
-
-def is_half(dtype: torch.dtype) -> bool:
-    """True for float16 and bfloat16."""
-    return dtype in HALF_DTYPES

@@ -68,9 +68,12 @@ class RegionCall:
         return execute
 
     def _after_failure(self, inputs: tuple[Any, ...], error: Exception) -> list[torch.Tensor]:
-        """Runs the call in another way: for the layout at hand, else in eager (which raises what eager raises)."""
-        if STRIDE_MISMATCH in str(error) and not self._by_layout:
-            self._by_layout = True
+        """Runs the call in another way: for the inputs at hand, else in eager (which raises what eager raises)."""
+        has_new_layout = STRIDE_MISMATCH in str(error) and not self._by_layout
+        plain = tuple(_plain(x) for x in inputs)
+        if has_new_layout or any(a is not b for a, b in zip(plain, inputs)):
+            self._by_layout = self._by_layout or has_new_layout
+            inputs = plain
             try:
                 self._execute = self._executor_for(self._layouts(inputs))
                 return self._execute(inputs)
@@ -90,6 +93,14 @@ class RegionCall:
         backends = _backends_that_ran(len(self.entry.attention))
         for entry, backend in zip(self.entry.attention, backends):
             entry.backend = backend
+
+
+def _plain(value: Any) -> Any:
+    """A tensor of a subclass without rules of its own as a plain tensor; other values as they are."""
+    is_plain = not isinstance(value, torch.Tensor) or type(value) in (torch.Tensor, torch.nn.Parameter)
+    if is_plain or type(value).__torch_dispatch__ is not torch.Tensor.__torch_dispatch__:
+        return value
+    return value.as_subclass(torch.Tensor)
 
 
 def _bound_execute(definition: Any, device: Any) -> Callable[..., list[torch.Tensor]]:
