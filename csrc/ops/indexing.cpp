@@ -146,7 +146,7 @@ TensorView* indexSelect(TensorView* x, TensorView* index, int64_t dim) {
 TensorView* gather(TensorView* x, TensorView* index, int64_t dim) {
   checkIndexType("gather", index);
   checkSameRank("gather", x, index);
-  dim = ops::normalizeDim("gather", dim, x->nDims());
+  dim = ops::normalizeDim("gather", dim, std::max<int64_t>(x->nDims(), 1));
   checkNotLonger("gather", index, x, dim);
   TensorView* result = ops::newTensor(stored(domainOf(index)), x->dtype());
   IrBuilder::create<GatherOp>(result, x, index, dim, /*exact_sizes=*/false);
@@ -156,7 +156,7 @@ TensorView* gather(TensorView* x, TensorView* index, int64_t dim) {
 TensorView* takeAlongAxis(TensorView* x, TensorView* index, int64_t dim) {
   checkIndexType("take_along_axis", index);
   checkSameRank("take_along_axis", x, index);
-  dim = ops::normalizeDim("take_along_axis", dim, x->nDims());
+  dim = ops::normalizeDim("take_along_axis", dim, std::max<int64_t>(x->nDims(), 1));
   const Domain in = domainOf(x);
   const Domain at = domainOf(index);
   Domain out;
@@ -189,7 +189,7 @@ TensorView* takeAlongAxis(TensorView* x, TensorView* index, int64_t dim) {
 TensorView* scatter(TensorView* x, TensorView* index, Val* src, int64_t dim) {
   checkIndexType("scatter", index);
   checkSameRank("scatter", x, index);
-  dim = ops::normalizeDim("scatter", dim, x->nDims());
+  dim = ops::normalizeDim("scatter", dim, std::max<int64_t>(x->nDims(), 1));
   checkNotLonger("scatter", index, x, dim);
   if (src->isTensor()) {
     auto* src_tv = src->as<TensorView>();
