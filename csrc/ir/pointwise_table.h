@@ -61,7 +61,7 @@ enum class PromotionGroup {
   ROW(Log1p, "log1p", Float, at::log1p(a), "log1p({0})", -0.9, 10, "log(1 + x) without cancellation near 0.") \
   ROW(Log2, "log2", Float, at::log2(a), "log2({0})", 0.01, 10, "Logarithm to base 2.") \
   ROW(LogicalNot, "logical_not", Logical, at::logical_not(a), "!{0}", -2, 2, "True where x is 0.") \
-  ROW(Neg, "neg", Default, negate(a), "-{0}", -10, 10, "-x.") \
+  ROW(Neg, "neg", Default, at::neg(a), "-{0}", -10, 10, "-x.") \
   ROW(Real, "real", Keep, at::real(a), "real({0})", -10, 10, "Real part of a complex value; a copy of a real one.") \
   ROW(Reciprocal, "reciprocal", Float, at::reciprocal(a), "1 / {0}", 0.1, 10, "1 / x.") \
   ROW(Relu, "relu", Keep, at::relu(a), "relu({0})", -10, 10, "max(x, 0); NaN stays NaN. Real types only.") \
@@ -86,9 +86,9 @@ enum class PromotionGroup {
   ROW(BitwiseOr, "bitwise_or", Integer, at::bitwise_or(a, b), "{0} | {1}", -10, 10, "Bitwise or.") \
   ROW(BitwiseRightShift, "bitwise_right_shift", StrictInteger, at::bitwise_right_shift(a, b), "{0} >> {1}", 0, 5, "a shifted right by b bits; the sign bit fills.") \
   ROW(BitwiseXor, "bitwise_xor", Integer, at::bitwise_xor(a, b), "{0} ^ {1}", -10, 10, "Bitwise exclusive or.") \
-  ROW(Div, "div", Default, divide(a, b), "{0} / {1}", 1, 10, "a / b; of integers the quotient truncated toward zero.") \
+  ROW(Div, "div", Default, quotient(a, b), "{0} / {1}", 1, 10, "a / b; of integers the quotient truncated toward zero.") \
   ROW(Eq, "eq", Bool, at::eq(a, b), "{0} == {1}", -3, 3, "a == b.") \
-  ROW(Fmod, "fmod", Default, modulo(a, b), "fmod({0}, {1})", 1, 10, "Remainder with the sign of a.") \
+  ROW(Fmod, "fmod", Default, at::fmod(a, b), "fmod({0}, {1})", 1, 10, "Remainder with the sign of a.") \
   ROW(Gcd, "gcd", StrictInteger, at::gcd(a, b), "gcd({0}, {1})", -20, 20, "Greatest common divisor.") \
   ROW(Ge, "ge", Bool, at::ge(a, b), "{0} >= {1}", -3, 3, "a >= b.") \
   ROW(Gt, "gt", Bool, at::gt(a, b), "{0} > {1}", -3, 3, "a > b.") \
@@ -99,13 +99,13 @@ enum class PromotionGroup {
   ROW(Lt, "lt", Bool, at::lt(a, b), "{0} < {1}", -3, 3, "a < b.") \
   ROW(Maximum, "maximum", Default, at::maximum(a, b), "fmax({0}, {1})", -10, 10, "The larger; NaN if one is NaN.") \
   ROW(Minimum, "minimum", Default, at::minimum(a, b), "fmin({0}, {1})", -10, 10, "The smaller; NaN if one is NaN.") \
-  ROW(Mod, "mod", Default, modulo(a, b), "{0} % {1}", 1, 10, "Remainder with the sign of a.") \
+  ROW(Mod, "mod", Default, at::fmod(a, b), "{0} % {1}", 1, 10, "Remainder with the sign of a.") \
   ROW(Mul, "mul", Default, at::mul(a, b), "{0} * {1}", -10, 10, "a * b; logical and of Bools.") \
   ROW(Ne, "ne", Bool, at::ne(a, b), "{0} != {1}", -3, 3, "a != b.") \
   ROW(Nextafter, "nextafter", FullPrecision, at::nextafter(a, b), "nextafter({0}, {1})", -10, 10, "The float after a in the direction of b.") \
-  ROW(Pow, "pow", Default, power(a, b), "pow({0}, {1})", 1, 4, "a to the power b.") \
+  ROW(Pow, "pow", Default, powerOf(a, b), "pow({0}, {1})", 1, 4, "a to the power b.") \
   ROW(Remainder, "remainder", Default, at::remainder(a, b), "remainder({0}, {1})", 1, 10, "Remainder with the sign of b.") \
-  ROW(Sub, "sub", Default, subtract(a, b), "{0} - {1}", -10, 10, "a - b.") \
+  ROW(Sub, "sub", Default, at::sub(a, b), "{0} - {1}", -10, 10, "a - b.") \
   ROW(Truediv, "truediv", Float, at::true_divide(a, b), "{0} / {1}", 1, 10, "a / b as real numbers.")
 // clang-format on
 

@@ -19,27 +19,15 @@ at::Tensor erfcinv(const at::Tensor& a) {
   return at::mul(at::special_ndtri(at::mul(a, 0.5)), -M_SQRT1_2);
 }
 
-at::Tensor negate(const at::Tensor& a) {
-  return at::neg(a);
-}
-
-at::Tensor subtract(const at::Tensor& a, const at::Tensor& b) {
-  return at::sub(a, b);
-}
-
 bool bothIntegral(const at::Tensor& a, const at::Tensor& b) {
   return at::isIntegralType(a.scalar_type(), true) && at::isIntegralType(b.scalar_type(), true);
 }
 
-at::Tensor divide(const at::Tensor& a, const at::Tensor& b) {
+at::Tensor quotient(const at::Tensor& a, const at::Tensor& b) {
   return bothIntegral(a, b) ? at::div(a, b, "trunc") : at::div(a, b);
 }
 
-at::Tensor modulo(const at::Tensor& a, const at::Tensor& b) {
-  return at::fmod(a, b);
-}
-
-at::Tensor power(const at::Tensor& a, const at::Tensor& b) {
+at::Tensor powerOf(const at::Tensor& a, const at::Tensor& b) {
   // ATen refuses negative integer exponents that are numbers; tensors of them it takes.
   if (bothIntegral(a, b)) {
     return at::pow(a, asPlainTensor(b));
