@@ -5,7 +5,8 @@ import torch
 from dynamo_helpers import assert_same, compiled
 
 from nvfuser.dynamo import compile_report
-from nvfuser.dynamo.runtime import dense_strides, with_strides
+from nvfuser.dynamo.lowering import dense_strides
+from nvfuser.dynamo.runtime import with_strides
 
 INPUTS = {
     "contiguous": lambda: torch.randn(4, 6, 5),

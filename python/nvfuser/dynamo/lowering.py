@@ -69,21 +69,19 @@ class Lowering:
 
     def unused_rng_state(self) -> tuple[Any, Any]:
         """An RNG state for a backward without dropout, which reads none."""
-        import nvfuser_direct
-
-        seed_shape, dtype = ([2], self._data_type.UInt64)
-        if not hasattr(nvfuser_direct, "version"):
-            raise RuntimeError("nvfuser_direct is not usable")
-        return self.ops.full(seed_shape, 0, dtype), self.ops.full([], 0, dtype)
+        zero = self.ops.full([], 0, self._data_type.Int)
+        return zero, zero
 
 
 def layout_of_meta(node: Node) -> Layout:
     """Sizes and strides of a region input as the graph expects them; symbolic numbers by their hints."""
     meta = node.meta["val"]
-    if not isinstance(meta, torch.Tensor):
-        return None
-    sizes = tuple(_hint(s) for s in meta.shape)
-    return sizes, tuple(_hint(s) for s in meta.stride())
+    return layout_of_tensor(meta) if isinstance(meta, torch.Tensor) else None
+
+
+def layout_of_tensor(tensor: torch.Tensor) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Sizes and strides as ints; symbolic ones by their hints."""
+    return tuple(_hint(s) for s in tensor.shape), tuple(_hint(s) for s in tensor.stride())
 
 
 def _hint(value: Any) -> int:
@@ -135,7 +133,37 @@ def _define(definition: Any, region: Region, layouts: Sequence[Layout], options:
         except Exception as error:
             raise LoweringError(node, error) from error
     for node in region.outputs:
-        definition.add_output(values[node])
+        definition.add_output(_in_order(ctx, values[node], node.meta["val"]))
+
+
+def dense_order(meta: torch.Tensor) -> tuple[int, ...] | None:
+    """The dims of a tensor without gaps from outermost to innermost; None when it has gaps, overlaps or is unknown."""
+    sizes, strides = layout_of_tensor(meta)
+    if any(isinstance(s, torch.SymInt) and not s.node.has_hint() for s in (*meta.shape, *meta.stride())):
+        return None
+    # Of dims with equal strides one has size 1; it counts as the outer one.
+    order = tuple(sorted(range(meta.ndim), key=lambda d: (-strides[d], sizes[d] != 1)))
+    return order if dense_strides(sizes, order) == strides else None
+
+
+def dense_strides(sizes: Sequence[int], order: Sequence[int]) -> tuple[int, ...]:
+    """Strides of a gapless tensor whose dims lie in memory in `order`, outermost first."""
+    strides, step = [0] * len(order), 1
+    for dim in reversed(order):
+        strides[dim] = step
+        step *= max(sizes[dim], 1)
+    return tuple(strides)
+
+
+def _in_order(ctx: Lowering, tensor: Any, meta: torch.Tensor) -> Any:
+    """Asks for the output in the memory order of the graph; the core copies only what does not lie so already."""
+    order = dense_order(meta) if meta.ndim > 1 else None
+    if order is None:
+        return tensor
+    ranks = [0] * meta.ndim
+    for rank, dim in enumerate(reversed(order)):
+        ranks[dim] = rank
+    return ctx.ops.stride_order(tensor, ranks)
 
 
 def _define_input(ctx: Lowering, node: Node, layout: Layout) -> Any:

@@ -11,7 +11,15 @@ from typing import Any
 import torch
 from torch.fx import Node
 
-from .lowering import Layout, build_definition, layout_class, layout_of_meta, region_device
+from .lowering import (
+    Layout,
+    build_definition,
+    dense_order,
+    dense_strides,
+    layout_class,
+    layout_of_meta,
+    region_device,
+)
 from .op_table import COPIES_INPUT, TABLE, is_static
 from .partition import Plan, Region, op_name
 from .report import AttentionEntry, FusionEntry
@@ -151,7 +159,7 @@ def _output_fixer(region: Region) -> Callable[[list[torch.Tensor], tuple[Any, ..
             copies.append(position)
         if all(is_static(s) for s in (*meta.shape, *meta.stride())):
             static.append((position, tuple(int(s) for s in meta.stride())))
-        elif (order := _dense_order(meta)) is not None:
+        elif (order := dense_order(meta)) is not None:
             ordered.append((position, order))
 
     def fix(outputs: list[torch.Tensor], inputs: tuple[Any, ...]) -> None:
@@ -166,25 +174,6 @@ def _output_fixer(region: Region) -> Callable[[list[torch.Tensor], tuple[Any, ..
             _detach_storage(outputs, position, inputs)
 
     return fix
-
-
-def _dense_order(meta: torch.Tensor) -> tuple[int, ...] | None:
-    """The dims of a tensor without gaps from outermost to innermost, or None when it has gaps or overlaps."""
-    strides = [s.node.hint if isinstance(s, torch.SymInt) and s.node.has_hint() else s for s in meta.stride()]
-    if not all(isinstance(s, int) for s in strides):
-        return tuple(range(meta.ndim))
-    order = tuple(sorted(range(meta.ndim), key=lambda d: -strides[d]))
-    sizes = [s.node.hint if isinstance(s, torch.SymInt) else s for s in meta.shape]
-    return order if dense_strides(sizes, order) == tuple(strides) else None
-
-
-def dense_strides(sizes: Any, order: tuple[int, ...]) -> tuple[int, ...]:
-    """Strides of a gapless tensor whose dims lie in memory in `order`, outermost first."""
-    strides, step = [0] * len(order), 1
-    for dim in reversed(order):
-        strides[dim] = step
-        step *= max(sizes[dim], 1)
-    return tuple(strides)
 
 
 def with_strides(tensor: torch.Tensor, strides: tuple[int, ...]) -> torch.Tensor:
