@@ -1,5 +1,6 @@
 #include <bindings/bindings.h>
 
+#include <analysis/id_graph.h>
 #include <ir/type.h>
 
 namespace nvfuser::bindings {
@@ -23,7 +24,6 @@ enum class SchedulerType {
   ExprEval,
   Resize
 };
-enum class IdMappingMode { Exact, AlmostExact, Broadcast, Permissive, Loop };
 enum class MatmulTilingStrategy {
   OneTilePerCta,
   DistributeTilesAcrossSms,

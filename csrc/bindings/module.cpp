@@ -38,10 +38,8 @@ PYBIND11_MODULE(_C_DIRECT, m) {
   b::bindOps(m);
   auto schedule = m.def_submodule("schedule", "Schedule functions, as fd.sched offers them.");
   b::bindSchedule(schedule);
-#if __has_include(<analysis/id_graph.h>)
   auto idm = m.def_submodule("idm", "Which dimensions of a fusion are the same.");
   b::bindIdModel(idm);
-#endif
 #if __has_include(<bindings/attention.cpp>)
   b::bindAttention(m);
 #endif
