@@ -62,7 +62,7 @@ void bindIr(py::module_& m) {
       .def(
           "name",
           [](const Expr& self) { return std::string(self.opName()); },
-          "The class of the operation, such as \"BinaryOp\" or \"SdpaFwdOp\".");
+          "The class of the operation, such as \"BinaryOp\" or \"TopKOp\".");
 
   py::class_<IterDomain, Val, std::shared_ptr<IterDomain>>(
       m, "IterDomain", "One dimension of a tensor or one loop.")

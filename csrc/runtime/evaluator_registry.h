@@ -28,7 +28,7 @@ using Evaluator = void (*)(
     std::vector<EvalValue>& outputs,
     EvalContext& context);
 
-/// Registers at static-initialisation time: `static RegisterEvaluator r("SdpaFwdOp", &evaluateSdpaFwd);`
+/// Registers at static-initialisation time: `static RegisterEvaluator r("TopKOp", &evaluateTopK);`
 struct RegisterEvaluator {
   RegisterEvaluator(std::string_view op_name, Evaluator evaluator);
 };
