@@ -7,6 +7,7 @@
 
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/core/grad_mode.h>
+#include <c10/core/impl/LocalDispatchKeySet.h>
 
 namespace nvfuser::bindings {
 
@@ -36,13 +37,20 @@ py::list toList(const std::vector<EvalValue>& outputs) {
   return result;
 }
 
-// Runs without recording for autograd and without the GIL.
+// Runs without recording for autograd and without the GIL. A TorchDispatchMode sees the fusion as one call: the
+// ATen ops that evaluate it stay below it, unless an input is of a subclass that has its own rules.
 std::vector<EvalValue> run(
     FusionExecutorCache& cache,
     const std::vector<EvalValue>& inputs,
-    std::optional<at::Device> device) {
+    std::optional<at::Device> device,
+    bool below_modes) {
   py::gil_scoped_release release;
   const at::AutoDispatchBelowAutograd below_autograd;
+  std::optional<c10::impl::ExcludeDispatchKeyGuard> no_modes;
+  if (below_modes) {
+    no_modes.emplace(
+        c10::DispatchKeySet({c10::DispatchKey::Python, c10::DispatchKey::PythonTLSSnapshot}));
+  }
   const at::NoGradGuard no_grad;
   return cache.execute(inputs, device);
 }
@@ -71,7 +79,7 @@ py::list execute(
       return py::list(outputs);
     }
   }
-  return toList(run(cache, flat.values, deviceFromPython(device)));
+  return toList(run(cache, flat.values, deviceFromPython(device), !flat.has_dispatch_subclass));
 }
 
 void bindTexts(py::class_<FusionExecutorCache, std::shared_ptr<FusionExecutorCache>>& cache) {
