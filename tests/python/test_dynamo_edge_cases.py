@@ -10,7 +10,7 @@ import torch
 import torch.nn.functional as F
 from dynamo_helpers import assert_same, compiled
 
-from nvfuser.dynamo import compile_report
+from nvfuser.dynamo import compile_report, reset_compile_report
 
 
 def test_value_head_size_differs_in_a_module():
@@ -209,6 +209,7 @@ def test_left_padding_with_a_sliding_window():
 def test_deepcopied_module_compiles_again():
     model = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.ReLU())
     torch._dynamo.reset()
+    reset_compile_report()
     x = torch.randn(2, 3)
     for module in (model, copy.deepcopy(model)):
         torch.testing.assert_close(torch.compile(module, backend="nvfuser")(x), model(x))
