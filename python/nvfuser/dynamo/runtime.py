@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import operator
 import warnings
 from collections import Counter
@@ -71,7 +72,7 @@ class RegionCall:
         execute = self._executors.get(key)
         if execute is None:
             definition = build_definition(self.region, layouts, self.options)
-            execute = self._executors[key] = _bound_execute(definition, self._device)
+            execute = self._executors[key] = _executor(definition, self._device)
             self.entry.num_definitions += 1
         return execute
 
@@ -111,22 +112,15 @@ def _plain(value: Any) -> Any:
     return value.as_subclass(torch.Tensor)
 
 
-def _bound_execute(definition: Any, device: Any) -> Callable[..., list[torch.Tensor]]:
-    """The shortest way into the core; the first call goes through FusionDefinition, which makes its executor."""
-    run: Any = None
+def _executor(definition: Any, device: str | None) -> Callable[..., list[torch.Tensor]]:
+    """The shortest way into the core: the bound method of the fusion's executor."""
+    from nvfuser_direct import FusionExecutorCache
 
-    def execute(inputs: tuple[Any, ...]) -> list[torch.Tensor]:
-        nonlocal run
-        if run is not None:
-            return run(inputs, device=device)
-        outputs = definition.execute(list(inputs), device=device)
-        run = definition.fec.execute
-        return outputs
-
-    return execute
+    execute = FusionExecutorCache(definition.fusion).execute
+    return execute if device is None else functools.partial(execute, device=device)
 
 
-def _device_argument(region: Region) -> Any:
+def _device_argument(region: Region) -> str | None:
     """The device to name in a call: needed where no input tensor tells it."""
     device = region_device(region)
     on_device = [n for n in region.inputs if getattr(n.meta["val"], "device", None) == device]
