@@ -35,8 +35,9 @@ _library.define(
 
 def layout_of(tensor: Tensor) -> list[int]:
     """The dims of `tensor` from outermost to innermost in memory, as an elementwise op on it would keep them."""
-    order, _ = torch._prims_common.compute_elementwise_output_logical_to_physical_perm(tensor)
-    return list(order)
+    order = torch._prims_common.compute_elementwise_output_logical_to_physical_perm(tensor)
+    # Newer torch adds a flag to the order.
+    return list(order[0] if isinstance(order, tuple) else order)
 
 
 def empty_in_order_of(like: Tensor, shape: tuple[Any, ...]) -> Tensor:

@@ -48,7 +48,7 @@ SHAPES = """
 stack narrow expand_copy unsafe_split unsafe_split_with_sizes slice_backward select_backward diag_embed rot90
 new_full new_zeros new_ones new_empty zeros ones zeros_like ones_like full_like eye arange roll repeat
 unsqueeze_copy squeeze_copy transpose_copy t_copy permute_copy view_copy fill masked_fill_ split_with_sizes_copy
-pixel_shuffle pixel_unshuffle channel_shuffle unfold_copy lift
+pixel_shuffle pixel_unshuffle channel_shuffle unfold_copy lift copy
 """
 
 

@@ -52,9 +52,8 @@ class RegionCall:
 
     def __call__(self, *inputs: Any) -> list[torch.Tensor]:
         try:
-            if self._by_layout:
-                self._execute = self._executor_for(self._layouts(inputs))
-            outputs = self._execute(inputs)
+            execute = self._executor_for(self._layouts(inputs)) if self._by_layout else self._execute
+            outputs = execute(inputs)
         except Exception as error:
             outputs = self._after_failure(inputs, error)
         if self._fix is not None:
@@ -84,8 +83,7 @@ class RegionCall:
             self._by_layout = self._by_layout or has_new_layout
             inputs = plain
             try:
-                self._execute = self._executor_for(self._layouts(inputs))
-                return self._execute(inputs)
+                return self._executor_for(self._layouts(inputs))(inputs)
             except Exception as second:
                 error = second
         if self._eager is None:
