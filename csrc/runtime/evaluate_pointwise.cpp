@@ -122,6 +122,13 @@ at::Tensor scalarTensor(const ScalarValue& value, DataType dtype) {
       toAtenScalar(value), at::TensorOptions(at::kCPU).dtype(toAtenType(dtype)));
 }
 
+// The same in the type `dtype` of the tensor it meets; on the CPU, from where ATen takes 0-dim operands of any device.
+at::Tensor numberBeside(const ScalarValue& value, const at::Tensor& tensor, DataType dtype) {
+  return at::scalar_tensor(
+      toAtenScalar(castScalar(value, dtype)),
+      at::TensorOptions(tensor.is_meta() ? at::kMeta : at::kCPU).dtype(toAtenType(dtype)));
+}
+
 ScalarValue itemAs(const at::Tensor& tensor, DataType dtype) {
   return castScalar(fromAtenScalar(tensor.item()), dtype);
 }
@@ -189,9 +196,13 @@ void evaluateBinary(
     outputs[0] = at::complex(tensors[0], tensors[1]);
     return;
   }
-  // A number takes part by ATen's rules for numbers: it does not widen the tensor's type.
-  const at::Tensor a = lhs.isTensor() ? lhs.tensor() : wrappedNumber(lhs.scalar());
-  const at::Tensor b = rhs.isTensor() ? rhs.tensor() : wrappedNumber(rhs.scalar());
+  // A number takes the type of the tensor beside it, to which the builder has promoted that tensor.
+  const at::Tensor a = lhs.isTensor()
+      ? lhs.tensor()
+      : numberBeside(lhs.scalar(), rhs.tensor(), expr.inputs()[1]->dtype());
+  const at::Tensor b = rhs.isTensor()
+      ? rhs.tensor()
+      : numberBeside(rhs.scalar(), lhs.tensor(), expr.inputs()[0]->dtype());
   outputs[0] = withType(kBinaryFns[static_cast<size_t>(type)](a, b), dtype);
 }
 

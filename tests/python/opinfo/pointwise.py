@@ -58,7 +58,7 @@ class Row:
         compute = torch.bool if self.group == "L" else compute_dtype(self.group, common)
         wide = WIDE.get(compute, compute) if self.wide else compute
         device = next((x.device for x in operands if isinstance(x, torch.Tensor)), "cpu")
-        converted = [torch.as_tensor(x, device=device).to(compute).to(wide) for x in operands]
+        converted = [torch.as_tensor(x, dtype=operand(x)[1], device=device).to(compute).to(wide) for x in operands]
         return self.ref(*converted).to(self.expected_dtype(operands))
 
 
