@@ -35,9 +35,15 @@ void SelectOp::mapDomains(DomainMapper& mapper) const {
   }
 }
 PythonCall SelectOp::pythonCall() const {
+  // fd.ops.select takes a Val, not a Python int.
+  const Val* index = operand("index");
+  PythonArg index_arg = py::arg(index);
+  if (index->isConstInt()) {
+    index_arg = py::arg(
+        "fd.define_scalar(" + std::to_string(index->constInt()) + ", dtype=DataType.Int)");
+  }
   return {
-      "select",
-      {py::arg(operand("in")), py::arg(operand("index")), py::kw("dim", std::to_string(dim()))}};
+      "select", {py::arg(operand("in")), index_arg, py::kw("dim", std::to_string(dim()))}};
 }
 
 NVF_DEFINE_NEW_LIKE(IndexSelectOp)

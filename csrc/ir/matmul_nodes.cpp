@@ -110,6 +110,8 @@ PythonCall ScaledMmaOp::pythonCall() const {
   if (operand("scale1") == nullptr) {
     return call;
   }
+  // (out, block scale, gamma), of which the node has the first.
+  call.none_results = 2;
   call.args.push_back(py::arg(operand("scale1")));
   call.args.push_back(py::arg(operand("scale2")));
   for (std::string_view name : {"alpha", "bias", "beta"}) {

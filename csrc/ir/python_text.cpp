@@ -167,6 +167,9 @@ class PythonWriter {
       outs += (outs.empty() ? "" : ", ") + name(out);
       defined_.insert({out, true});
     }
+    for (int64_t i = 0; i < call.none_results; ++i) {
+      outs += ", _";
+    }
     std::string args;
     for (const PythonArg& arg : call.args) {
       args += (args.empty() ? "" : ", ") + argText(arg);

@@ -134,6 +134,7 @@ class Val : public Statement {
   }
 
   /// Same value by structure: the same node, equal constants, or equal expressions of equal operands.
+  /// Expressions nested deeper than ten are not compared, and count as different.
   virtual bool sameAs(const Val* other) const;
 
   std::string toString() const override;
@@ -217,6 +218,8 @@ struct PythonArg {
 struct PythonCall {
   std::string function;
   std::vector<PythonArg> args;
+  /// Results after the node's outputs that are None for this node.
+  int64_t none_results = 0;
 };
 
 class Expr : public Statement {

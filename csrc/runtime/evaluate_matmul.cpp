@@ -236,8 +236,8 @@ at::Tensor perGroupFactor(
   std::vector<at::Tensor> parts;
   int64_t covered = 0;
   for (const auto& [begin, end] : groupSpans(call, shape->grouped_size)) {
-    parts.push_back(factor.slice(0, static_cast<int64_t>(parts.size()), static_cast<int64_t>(parts.size()) + 1)
-                        .expand({end - begin}));
+    const auto g = static_cast<int64_t>(parts.size());
+    parts.push_back(factor.narrow(0, g, 1).expand({end - begin}));
     covered = end;
   }
   parts.push_back(at::ones({shape->grouped_size - covered}, factor.options()));

@@ -350,6 +350,7 @@ void evaluateIota(
     EvalContext& context) {
   const DataType dtype = expr.outputs()[0]->dtype();
   const int64_t length = checkedSizes(expr, intsOf(operands, 0, 1))[0];
+  NVF_CHECK(toDouble(operands[2].scalar()) != 0.0, "iota: step must not be zero");
   // start + i * step with a whole-number i: the length cannot be off by one, as it can with arange.
   const bool integral = isIntegralType(dtype);
   const at::Tensor index = at::arange(
