@@ -7,9 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-from torch import Tensor, nn
-
 from nvfuser.dynamo import CompileReport, compile_report, nvfuser_backend, reset_compile_report
+from torch import Tensor, nn
 
 TOLERANCES = {
     torch.float64: (1e-10, 1e-10),

@@ -6,9 +6,8 @@ import pytest
 import torch
 import torch.nn.functional as F
 from dynamo_helpers import assert_same, compiled
-from torch.nn.attention import SDPBackend, sdpa_kernel
-
 from nvfuser.dynamo import compile_report
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
 sdpa = F.scaled_dot_product_attention
 
@@ -108,7 +107,9 @@ def test_rows_without_a_key_are_zero():
 def test_additive_row_of_minus_infinity():
     bias = torch.zeros(4, 4)
     bias[2] = -math.inf
-    report = assert_same(lambda q, k, v: sdpa(q, k, v, attn_mask=bias), *qkv(length=4, keys=4), train=True, strides=False)
+    report = assert_same(
+        lambda q, k, v: sdpa(q, k, v, attn_mask=bias), *qkv(length=4, keys=4), train=True, strides=False
+    )
     assert report.attention
 
 

@@ -4,11 +4,10 @@ import pytest
 import torch
 import torch.nn.functional as F
 from dynamo_helpers import assert_same, compiled
+from nvfuser.dynamo import compile_report
 from test_dynamo_transformers import Gpt, GptBlock, LlamaBlock
 from torch._dynamo.testing import CompileCounterWithBackend
 from torch._dynamo.utils import counters
-
-from nvfuser.dynamo import compile_report
 
 
 def recompilations(report) -> int:

@@ -9,7 +9,6 @@ import pytest
 import torch
 import torch.nn.functional as F
 from dynamo_helpers import assert_same, compiled
-
 from nvfuser.dynamo import compile_report, reset_compile_report
 
 
@@ -81,7 +80,12 @@ def test_where_with_two_numbers():
     mask = torch.tensor([True, False])
 
     def function(mask):
-        return torch.where(mask, 5.0, 3.0), torch.where(mask, -0.0, 0.0), torch.where(mask, 1, 2.5), torch.where(mask, 1, 2)
+        return (
+            torch.where(mask, 5.0, 3.0),
+            torch.where(mask, -0.0, 0.0),
+            torch.where(mask, 1, 2.5),
+            torch.where(mask, 1, 2),
+        )
 
     assert_same(function, mask)
 

@@ -4,7 +4,6 @@ import pytest
 import torch
 import torch.nn.functional as F
 from dynamo_helpers import assert_same, compiled
-
 from nvfuser.dynamo import compile_report
 
 UNSUPPORTED = {

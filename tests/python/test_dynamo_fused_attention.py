@@ -5,12 +5,11 @@ The graphs are traced with fake CUDA tensors, so that lowering is tested where t
 
 import pytest
 import torch
-from torch._subclasses.fake_tensor import FakeTensorMode
-from torch.fx.experimental.proxy_tensor import make_fx
-
 from nvfuser.dynamo.backend import Options
 from nvfuser.dynamo.lowering import build_definition, layout_of_meta
 from nvfuser.dynamo.partition import Partitioner
+from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.fx.experimental.proxy_tensor import make_fx
 
 aten = torch.ops.aten
 flash = aten._scaled_dot_product_flash_attention.default

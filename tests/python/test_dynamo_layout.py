@@ -3,7 +3,6 @@
 import pytest
 import torch
 from dynamo_helpers import assert_same, compiled
-
 from nvfuser.dynamo import compile_report
 from nvfuser.dynamo.lowering import dense_strides
 from nvfuser.dynamo.runtime import with_strides

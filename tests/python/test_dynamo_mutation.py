@@ -3,7 +3,6 @@
 import pytest
 import torch
 from dynamo_helpers import assert_equal, assert_same, compiled
-
 from nvfuser.dynamo import compile_report
 
 

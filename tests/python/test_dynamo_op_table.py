@@ -3,7 +3,6 @@
 import pytest
 import torch
 from dynamo_helpers import assert_same
-
 from nvfuser.dynamo import ops_pointwise
 from nvfuser.dynamo.op_table import TABLE, aten, load, prims
 
@@ -85,7 +84,10 @@ CASES = {
     aten.rsub.Scalar: [lambda x: 1.5 - x, lambda x: 3 - x.long()],
     aten.div.Tensor: [lambda x: x / (x[0] + 0.1), lambda x: x.long() / 3, lambda x: x.half() / 7],
     aten.div.Scalar: [lambda x: aten.div.Scalar(x, 3)],
-    aten.div.Tensor_mode: [lambda x: torch.div(x, 0.3, rounding_mode="trunc"), lambda x: aten.div(x, x[0], rounding_mode=None)],
+    aten.div.Tensor_mode: [
+        lambda x: torch.div(x, 0.3, rounding_mode="trunc"),
+        lambda x: aten.div(x, x[0], rounding_mode=None),
+    ],
     aten.div.Scalar_mode: [lambda x: aten.div.Scalar_mode(x, 0.7, rounding_mode="trunc")],
     aten.pow.Tensor_Scalar: [lambda x: x**2, lambda x: x.abs() ** 0.5, lambda x: x.half() ** 3],
     aten.pow.Tensor_Tensor: [lambda x: (x.abs() + 0.1) ** x[0]],
@@ -106,13 +108,21 @@ CASES = {
     prims.convert_element_type.default: [lambda x: prims.convert_element_type(x, torch.float16) * 2],
     aten.sum.dim_IntList: [lambda x: x.sum(1), lambda x: x.half().sum((0, 1), True), lambda x: (x > 0).sum(-1)],
     aten.sum.default: [lambda x: x.sum(), lambda x: x.int().sum(), lambda x: x.sum(dtype=torch.float64)],
-    aten.mean.dim: [lambda x: x.mean(1), lambda x: x.half().mean((0, 1), True), lambda x: x.mean(0, dtype=torch.float64)],
+    aten.mean.dim: [
+        lambda x: x.mean(1),
+        lambda x: x.half().mean((0, 1), True),
+        lambda x: x.mean(0, dtype=torch.float64),
+    ],
     aten.mean.default: [lambda x: x.mean(), lambda x: x[0, 0].mean()],
     aten.amax.default: [lambda x: x.amax(1), lambda x: x.long().amax((0, 1)), lambda x: (x * float("nan")).amax(0)],
     aten.amin.default: [lambda x: x.amin(-1, True), lambda x: x[0, 0].amin()],
     aten.prod.dim_int: [lambda x: x.prod(1), lambda x: x.int().prod(0, True)],
     aten.prod.default: [lambda x: x.prod(), lambda x: (x > 0).prod()],
-    aten.var.correction: [lambda x: x.var(1), lambda x: x.half().var((0, 1), correction=0, keepdim=True), lambda x: x.var()],
+    aten.var.correction: [
+        lambda x: x.var(1),
+        lambda x: x.half().var((0, 1), correction=0, keepdim=True),
+        lambda x: x.var(),
+    ],
     aten.var_mean.correction: [lambda x: torch.var_mean(x, 1), lambda x: torch.var_mean(x.half(), correction=2)],
     aten.any.default: [lambda x: (x > 1).any(), lambda x: (x * 0).any()],
     aten.any.dim: [lambda x: (x > 1).any(1), lambda x: x.any(0, True)],
@@ -146,7 +156,12 @@ CASES = {
     aten.squeeze.default: [lambda x: x[None, :, None].squeeze() + 1],
     aten.squeeze.dim: [lambda x: x[None].squeeze(0) + 1, lambda x: x.squeeze(0) * 2],
     aten.squeeze.dims: [lambda x: x[None, :, None].squeeze((0, 2)) + 1],
-    aten.slice.Tensor: [lambda x: x[1:4, -3:] + 1, lambda x: x[6:8] * 2, lambda x: x[:, -100:2] + 1, lambda x: x[3:1] + 1],
+    aten.slice.Tensor: [
+        lambda x: x[1:4, -3:] + 1,
+        lambda x: x[6:8] * 2,
+        lambda x: x[:, -100:2] + 1,
+        lambda x: x[3:1] + 1,
+    ],
     aten.select.int: [lambda x: x[1] + x[-1], lambda x: x[:, -2] * 2],
     aten.alias.default: [lambda x: aten.alias(x * 2) + 1],
     aten.detach.default: [lambda x: (x * 2).detach() + 1],

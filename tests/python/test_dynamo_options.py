@@ -1,11 +1,10 @@
 """Options of torch.compile(backend="nvfuser"), and what wrong ones get."""
 
+import nvfuser
 import pytest
 import torch
 import torch.nn.functional as F
 from dynamo_helpers import assert_same, compiled
-
-import nvfuser
 from nvfuser.dynamo import compile_report, nvfuser_backend
 
 

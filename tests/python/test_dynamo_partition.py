@@ -2,16 +2,15 @@
 
 import pytest
 import torch
+from nvfuser.dynamo.partition import Partitioner, Region, op_name
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.fx.experimental.proxy_tensor import make_fx
 
-from nvfuser.dynamo.partition import Partitioner, Region, op_name
-
 
 def plan_of(function, *shapes, **settings):
-    with FakeTensorMode() as mode:
+    with FakeTensorMode():
         inputs = [torch.empty(shape) for shape in shapes]
-        graph = make_fx(function, tracing_mode="real")(*inputs).graph if mode else None
+        graph = make_fx(function)(*inputs).graph
     return Partitioner(graph, **settings).run()
 
 
@@ -102,7 +101,7 @@ def test_a_copy_alone_stays_in_eager():
 
 
 def test_small_regions_stay_in_eager_when_asked():
-    plan = plan_of(lambda x: (x.exp().sin().flip(0) + 1), (4, 5), min_ops=2)
+    plan = plan_of(lambda x: x.exp().sin().flip(0) + 1, (4, 5), min_ops=2)
     assert steps_of(plan) == [{"exp", "sin"}, "flip", "add"]
     assert plan.eager_reasons[("aten.add.Tensor", "fewer than 2 ops")] == 1
 

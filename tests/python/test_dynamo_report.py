@@ -3,7 +3,6 @@
 import torch
 import torch.nn.functional as F
 from dynamo_helpers import compiled
-
 from nvfuser.dynamo import CompileReport, compile_report, reset_compile_report
 
 

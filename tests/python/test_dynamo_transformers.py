@@ -131,7 +131,9 @@ def test_gpt_with_loss_trains_like_eager():
     ours = Gpt()
     ours.load_state_dict(eager.state_dict())
     torch._dynamo.reset()
-    torch.testing.assert_close(step(torch.compile(ours, backend="nvfuser"), ids), step(eager, ids), rtol=1e-4, atol=1e-4)
+    torch.testing.assert_close(
+        step(torch.compile(ours, backend="nvfuser"), ids), step(eager, ids), rtol=1e-4, atol=1e-4
+    )
 
 
 def test_encoder_layer_with_padding_mask():

@@ -211,7 +211,9 @@ def keep_attention_whole(gm: torch.fx.GraphModule) -> int:
     is left as it is: our op has no batching rule, torch's has.
     """
     graphs = [m.graph for m in gm.modules() if isinstance(m, torch.fx.GraphModule)]
-    if any("functorch" in getattr(n.target, "__module__", "") or "" for g in graphs for n in g.nodes if callable(n.target)):
+    if any(
+        "functorch" in getattr(n.target, "__module__", "") or "" for g in graphs for n in g.nodes if callable(n.target)
+    ):
         return 0
     calls = [n for g in graphs for n in g.nodes if n.op == "call_function" and n.target in _SPELLINGS]
     for node in calls:

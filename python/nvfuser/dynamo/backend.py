@@ -148,4 +148,3 @@ def _plan_that_builds(gm: GraphModule, options: Options) -> tuple[Plan, dict[int
             refused[error.node] = str(error)
             continue
         return plan, calls
-

@@ -191,9 +191,7 @@ def _translated(ctx: Lowering, node: Node, values: dict[Node, Any]) -> Any:
         left, right = (values[a] if isinstance(a, Node) else a for a in node.args)
         return getattr(ctx.ops, SIZE_ARITHMETIC[node.target])(left, right)
     row = TABLE[node.target]
-    arguments = [
-        map_aggregate(argument, lambda a: _lowered(ctx, a, values)) for argument in schema_arguments(node)
-    ]
+    arguments = [map_aggregate(argument, lambda a: _lowered(ctx, a, values)) for argument in schema_arguments(node)]
     result = row.translate(ctx, *arguments)
     if row.kind == "view":
         return result
@@ -214,5 +212,3 @@ def _finished(ctx: Lowering, result: Any, expected: Any) -> Any:
     if result.ndim != expected.ndim:
         raise ValueError(f"the result has {result.ndim} dims where the graph has {expected.ndim}")
     return ctx.cast(result, expected.dtype)
-
-

@@ -106,9 +106,7 @@ def _flash(ctx, q, k, v, dropout_p=0.0, is_causal=False, return_debug_mask=False
     return _forward(ctx, FLASH_RESULTS, q, k, v, dropout_p=dropout_p, is_causal=is_causal, scale=scale, **options)
 
 
-@translates(
-    *overloads("_scaled_dot_product_efficient_attention", "default"), check=_check_efficient, is_attention=True
-)
+@translates(*overloads("_scaled_dot_product_efficient_attention", "default"), check=_check_efficient, is_attention=True)
 def _efficient(ctx, q, k, v, bias, compute_log_sumexp, dropout_p=0.0, is_causal=False, scale=None):
     return _forward(ctx, EFFICIENT_RESULTS, q, k, v, bias=bias, is_causal=is_causal, scale=scale, backend="efficient")
 

@@ -58,5 +58,3 @@ def _tril(ctx, x, diagonal=0):
     dtype = ctx.node.meta["val"].dtype
     zero = 0.0 if dtype.is_floating_point else False if dtype == torch.bool else 0
     return ctx.ops.where(keep, x, zero)
-
-

@@ -30,8 +30,37 @@ from .op_table import (
 #: our name -> ATen packets with a `default` overload of one tensor; results may be bool or float.
 UNARY_KEEP = ["abs", "ceil", "floor", "trunc", "relu", "round", "silu", "sign", "neg", "frac"]
 UNARY_TO_FLOAT = [
-    *["acos", "acosh", "asin", "asinh", "atan", "atanh", "cos", "cosh", "erf", "erfc", "erfinv", "exp", "exp2", "expm1"],
-    *["lgamma", "log", "log10", "log1p", "log2", "reciprocal", "rsqrt", "sigmoid", "sin", "sinh", "sqrt", "tan", "tanh"],
+    *[
+        "acos",
+        "acosh",
+        "asin",
+        "asinh",
+        "atan",
+        "atanh",
+        "cos",
+        "cosh",
+        "erf",
+        "erfc",
+        "erfinv",
+        "exp",
+        "exp2",
+        "expm1",
+    ],
+    *[
+        "lgamma",
+        "log",
+        "log10",
+        "log1p",
+        "log2",
+        "reciprocal",
+        "rsqrt",
+        "sigmoid",
+        "sin",
+        "sinh",
+        "sqrt",
+        "tan",
+        "tanh",
+    ],
 ]
 UNARY_BOOL = ["isfinite", "isinf", "isnan", "isneginf", "isposinf", "signbit", "logical_not"]
 
@@ -284,4 +313,3 @@ def _check_cast(node: Node) -> str | None:
 def _to_copy(ctx, x, *_):
     # Not ctx.cast: a copy is asked for even where the dtype stays.
     return ctx.ops.cast(x, ctx.dtype(ctx.node.meta["val"].dtype))
-

@@ -271,7 +271,9 @@ def _check_iota(node: Node) -> str | None:
     dtype = node.meta["val"].dtype
     if dtype not in (torch.int64, torch.int32):
         return f"arange of {dtype}"
-    parts = node.args[:3] if node.target is aten.arange.start_step else (argument(node, "start"), argument(node, "step"))
+    parts = (
+        node.args[:3] if node.target is aten.arange.start_step else (argument(node, "start"), argument(node, "step"))
+    )
     return None if all(isinstance(p, int) for p in parts) else "symbolic or float bounds"
 
 

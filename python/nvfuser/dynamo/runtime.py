@@ -306,5 +306,3 @@ class _Writer:
         scope = dict(self.globals)
         exec(compile(self.source(name, parameters), f"<nvfuser {name}>", "exec"), scope)
         return scope[name]
-
-
