@@ -15,7 +15,6 @@ import statistics
 import time
 
 import torch
-
 from nvfuser import DataType, FusionDefinition
 from nvfuser.info import cpu_model
 

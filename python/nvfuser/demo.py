@@ -17,7 +17,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 import nvfuser
-from nvfuser.demo_model import EncoderConfig, SelfAttention, SentenceEncoder, SentenceTokenizer, load_encoder
+from nvfuser.demo_model import SelfAttention, SentenceEncoder, SentenceTokenizer, load_encoder
 
 # Two sentences a topic, one after the other: a model that works finds the pairs.
 SENTENCES = [
@@ -288,6 +288,7 @@ def run(device: str | None = None) -> int:
     Raises:
         ImportError: the weights or their readers are not installed.
     """
+    torch._dynamo.reset()  # no compiled graph of an earlier run in this process
     device = device or ("cuda" if torch.cuda.is_available() else "cpu")
     start = time.perf_counter()
     try:

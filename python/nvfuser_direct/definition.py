@@ -8,13 +8,11 @@ from typing import Any
 
 import torch
 
-from nvfuser_direct._loader import load as _load
+from nvfuser_direct import _C_DIRECT as _C
 from nvfuser_direct.kernels import refuse
 from nvfuser_direct.pytorch_utils import torch_dtype_to_nvfuser_dtype
 from nvfuser_direct.repro import repro_script
 from nvfuser_direct.validation import clone_inputs, compare_outputs
-
-_C = _load()
 
 
 def _flat(inputs: Iterable[Any]) -> list[Any]:

@@ -7,9 +7,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
 
-from nvfuser_direct._loader import load as _load
-
-_C = _load()
+from nvfuser_direct import _C_DIRECT as _C
 
 
 class _Entry:

@@ -8,9 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from nvfuser_direct._loader import load as _load
-
-_C = _load()
+from nvfuser_direct import _C_DIRECT as _C
 
 
 @dataclass

@@ -10,9 +10,7 @@ from typing import Any
 
 import torch
 
-from nvfuser_direct._loader import load as _load
-
-DataType = _load().DataType
+from nvfuser_direct._C_DIRECT import DataType
 
 _FROM_TORCH = {
     torch.complex128: DataType.ComplexDouble,

@@ -7,9 +7,7 @@ from typing import Any
 
 import torch
 
-from nvfuser_direct._loader import load as _load
-
-_C = _load()
+from nvfuser_direct import _C_DIRECT as _C
 
 
 def clone_inputs(inputs: Sequence[Any]) -> list[Any]:

@@ -21,9 +21,8 @@ def nvfuser_command(*arguments: str, **environment: str) -> subprocess.Completed
 
 
 def test_info_names_versions_devices_compilers_and_backends():
-    import torch
-
     import nvfuser
+    import torch
 
     done = nvfuser_command("info")
     assert done.returncode == 0, done.stderr

@@ -4,7 +4,6 @@ import importlib.util
 
 import pytest
 import torch
-
 from nvfuser import demo
 from nvfuser.demo_model import WEIGHTS_PACKAGE, SentenceEncoder, SentenceTokenizer, find_model_dir, load_encoder
 
