@@ -361,7 +361,10 @@ std::string Fusion::canonicalText() const {
   }
   for (const Expr* expr : exprs()) {
     if (!expr->outputs().front()->isTensor()) {
-      continue; // scalar expressions are written where they are used
+      // In order of dependence, so that writing a value never walks deep.
+      writer.line("");
+      writer.any(expr->outputs().front());
+      continue;
     }
     writer.line("");
     writer.expr(expr);

@@ -29,6 +29,32 @@ int64_t Val::constInt() const {
   return std::get<int64_t>(value_);
 }
 
+namespace {
+
+// Scalar expressions are graphs, not trees: walked as trees they can be exponentially large, or deeper
+// than the stack. Walks give up at this depth.
+constexpr int kMaxScalarDepth = 10;
+
+class DepthGuard {
+ public:
+  explicit DepthGuard(int& depth) : depth_(depth) {
+    ++depth_;
+  }
+  ~DepthGuard() {
+    --depth_;
+  }
+  DepthGuard(const DepthGuard&) = delete;
+  DepthGuard& operator=(const DepthGuard&) = delete;
+  bool tooDeep() const {
+    return depth_ > kMaxScalarDepth;
+  }
+
+ private:
+  int& depth_;
+};
+
+} // namespace
+
 bool Val::sameAs(const Val* other) const {
   if (this == other) {
     return true;
@@ -47,7 +73,9 @@ bool Val::sameAs(const Val* other) const {
   const auto& b = other->definition_->outputs();
   const auto ia = std::find(a.begin(), a.end(), this) - a.begin();
   const auto ib = std::find(b.begin(), b.end(), other) - b.begin();
-  return ia == ib && definition_->sameAs(other->definition_);
+  thread_local int depth = 0;
+  const DepthGuard guard(depth);
+  return !guard.tooDeep() && ia == ib && definition_->sameAs(other->definition_);
 }
 
 std::string Val::toString() const {
@@ -62,7 +90,10 @@ std::string Val::toString() const {
 }
 
 std::string Val::toInlineString() const {
-  if (!isConst() && definition_ != nullptr) {
+  thread_local int depth = 0;
+  const DepthGuard guard(depth);
+  // Deeper down a computed scalar is called by its name.
+  if (!isConst() && definition_ != nullptr && !guard.tooDeep()) {
     return "( " + definition_->toInlineString() + " )";
   }
   return toString();
