@@ -40,7 +40,5 @@ PYBIND11_MODULE(_C_DIRECT, m) {
   b::bindSchedule(schedule);
   auto idm = m.def_submodule("idm", "Which dimensions of a fusion are the same.");
   b::bindIdModel(idm);
-#if __has_include(<bindings/attention.cpp>)
   b::bindAttention(m);
-#endif
 }

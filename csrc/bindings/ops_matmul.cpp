@@ -89,19 +89,63 @@ The scales have the larger rank of their matrix and the result. RuntimeError: bl
 do not fit.)");
 }
 
-void defineBlackwellOps(py::module_& ops) {
-  const char* doc =
-      "Needs CUTLASS kernels for Blackwell devices, which this build does not have: raises NotImplementedError.";
-  for (const char* name :
-       {"cutlass_nvfp4_grouped_mm",
-        "nv_block_quantize",
-        "nv_grouped_block_quantize",
-        "preprocess_grouped_matmul_input_sf"}) {
-    ops.def(
-        name,
-        [name](const py::args&, const py::kwargs&) -> py::object { needsBlackwell(name); },
-        doc);
-  }
+const char* const blackwell_only =
+    "Needs CUTLASS kernels for Blackwell devices, which this build does not have: raises NotImplementedError.";
+
+void bindBlackwellOps(py::module_& ops) {
+  using MaybeTensor = std::optional<Tensor>;
+  ops.def(
+      "cutlass_nvfp4_grouped_mm",
+      [](const Tensor&,
+         const Tensor&,
+         const Tensor&,
+         const Tensor&,
+         const Tensor&,
+         const Tensor&,
+         const Tensor&,
+         const Tensor&,
+         DataType) -> NewTensor { needsBlackwell("cutlass_nvfp4_grouped_mm"); },
+      py::arg("mat1"),
+      py::arg("mat2"),
+      py::arg("scale1"),
+      py::arg("scale2"),
+      py::arg("alpha"),
+      py::arg("problem_sizes"),
+      py::arg("expert_offsets"),
+      py::arg("sf_offsets"),
+      py::arg("dtype") = DataType::BFloat16,
+      blackwell_only);
+  ops.def(
+      "nv_block_quantize",
+      [](const Tensor&, const MaybeTensor&, bool, int64_t, DataType) -> py::tuple {
+        needsBlackwell("nv_block_quantize");
+      },
+      py::arg("input"),
+      py::arg("global_scale") = py::none(),
+      py::arg("swizzle_block_scales") = false,
+      py::arg("block_size") = 16,
+      py::arg("dtype") = DataType::Float4_e2m1fn,
+      blackwell_only);
+  ops.def(
+      "nv_grouped_block_quantize",
+      [](const Tensor&, const Tensor&, const Tensor&, const MaybeTensor&, int64_t, DataType)
+          -> py::tuple { needsBlackwell("nv_grouped_block_quantize"); },
+      py::arg("input"),
+      py::arg("input_offsets"),
+      py::arg("output_offsets"),
+      py::arg("global_scale") = py::none(),
+      py::arg("block_size") = 16,
+      py::arg("dtype") = DataType::Float4_e2m1fn,
+      blackwell_only);
+  ops.def(
+      "preprocess_grouped_matmul_input_sf",
+      [](const Tensor&, const Tensor&, const Tensor&) -> NewTensor {
+        needsBlackwell("preprocess_grouped_matmul_input_sf");
+      },
+      py::arg("input"),
+      py::arg("input_offsets"),
+      py::arg("output_offsets"),
+      blackwell_only);
 }
 
 } // namespace
@@ -176,7 +220,7 @@ RuntimeError: dtypes that differ, ranks or sizes that do not fit.)");
       R"((out, None, None) with out = (mat1 * scale1) @ (mat2 * scale2) * alpha + bias * beta, in `dtype`.
 
 RuntimeError: block or gamma outputs, beta without bias, ranks, sizes or dtypes that do not fit.)");
-  defineBlackwellOps(ops);
+  bindBlackwellOps(ops);
 }
 
 } // namespace nvfuser::bindings

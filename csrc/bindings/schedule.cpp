@@ -2,6 +2,9 @@
 #include <bindings/bindings.h>
 
 #include <ir/fusion.h>
+#include <scheduler/transform_propagation.h>
+
+#include <pybind11/stl.h>
 
 namespace nvfuser::bindings {
 
@@ -102,6 +105,66 @@ void bindInlining(py::module_& m) {
       "inline_at as far as each tensor allows.");
 }
 
+// Every tensor of the reference's fusion that a schedule may change.
+std::vector<TensorView*> scheduled(const TensorView& reference) {
+  std::vector<TensorView*> result;
+  for (TensorView* tv : reference.fusion()->tensorViews()) {
+    if (!tv->isFusionInput()) {
+      result.push_back(tv);
+    }
+  }
+  return result;
+}
+
+void bindPropagation(py::module_& m) {
+  m.def(
+      "transform_like",
+      [](const TensorView& reference_tv, const Tensors& selected) {
+        transformLike(&reference_tv, -1, selectedOr(selected, scheduled(reference_tv)));
+      },
+      py::arg("reference_tv"),
+      py::arg("selected_tensors") = Tensors{},
+      "Gives the selected tensors (default: all but the inputs) the loop domain of the reference.");
+  m.def(
+      "bounded_transform_backward",
+      [](const std::shared_ptr<TensorView>& from,
+         int64_t pos,
+         const Tensors& to,
+         bool propagate_parallel_type) {
+        NVF_CHECK_AS(Type, from != nullptr, "bounded_transform_backward: None is no TensorView");
+        const auto targets = producersBetween(selectedOr(to, {}), from.get());
+        transformLike(from.get(), pos, targets);
+        if (propagate_parallel_type) {
+          parallelizeLike(from.get(), pos, targets, {});
+        }
+      },
+      py::arg("from"),
+      py::arg("pos"),
+      py::arg("to"),
+      py::arg("propagate_parallel_type") = false,
+      "Gives the producers of `from`, back to the tensors of the list `to`, the loops of `from` left of `pos`.");
+  m.def(
+      "parallelize_like",
+      [](const TensorView& reference_tv,
+         int64_t pos,
+         const Tensors& selected,
+         const std::unordered_set<ParallelType>& selected_parallel_types,
+         bool) {
+        parallelizeLike(
+            &reference_tv,
+            pos,
+            selectedOr(selected, scheduled(reference_tv)),
+            selected_parallel_types);
+      },
+      py::arg("reference_tv"),
+      py::arg("pos") = -1,
+      py::arg("selected_tensors") = Tensors{},
+      py::arg("selected_parallel_types") = std::unordered_set<ParallelType>{},
+      py::arg("propagate_padding") = true,
+      "Gives the loops of the selected tensors the ParallelType of the reference's loop that is the same dim; "
+      "by default every type but serial.");
+}
+
 void bindAutomatic(py::module_& m) {
   for (const char* name :
        {"can_schedule",
@@ -120,6 +183,7 @@ void bindAutomatic(py::module_& m) {
 
 void bindSchedule(py::module_& schedule) {
   bindInlining(schedule);
+  bindPropagation(schedule);
   bindAutomatic(schedule);
 }
 
