@@ -126,8 +126,11 @@ def _device_argument(region: Region) -> str | None:
 
 
 def _backends_that_ran(count: int) -> list[str | None]:
-    """The backends of the last `count` attention nodes that this thread ran, as the dispatcher recorded them."""
-    return [None] * count
+    """The backends of the last `count` attention nodes, as the dispatcher noted them."""
+    from nvfuser_direct.attention import sdpa_run_log
+
+    names = [name.removesuffix("_backward") for name in sdpa_run_log()[-count:]]
+    return names + [None] * (count - len(names))
 
 
 def _entry(region: Region, name: str) -> FusionEntry:
