@@ -379,6 +379,10 @@ std::vector<EvalValue> FusionKernelRuntime::finish(
   }
   for (auto& [target, value] : writes) {
     target.copy_(value);
+    // copy_ runs below the layer that counts writes; autograd must see this one all the same.
+    if (!target.is_inference()) {
+      target.unsafeGetTensorImpl()->bump_version();
+    }
   }
   return results;
 }
