@@ -58,6 +58,8 @@ def _tidy(text: str) -> str:
     text = text.replace("typing.SupportsInt | typing.SupportsIndex", "int")
     text = text.replace("typing.SupportsFloat | typing.SupportsIndex", "float")
     text = re.sub(r"<(\w+\.\w+): -?\d+>", r"\1", text)  # defaults that are enum members
+    words = "|".join(keyword.kwlist)  # a parameter called `from` can only be given by position
+    text = re.sub(rf"([(,] ?)({words}): ", r"\1\2_: ", text)
     # An enum member that is a Python word (MemoryType.global) can only be reached through getattr.
     reserved = tuple(f"    {word}: " for word in keyword.kwlist)
     return "\n".join(line.rstrip() for line in text.splitlines() if not line.startswith(reserved)) + "\n"

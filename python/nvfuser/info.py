@@ -136,7 +136,10 @@ def _attention() -> Section:
     except ImportError as error:
         return [("attention", f"not available: {error}")]
 
-    rows = [("RNG state of this torch", rng_state_form())]
+    form = rng_state_form()
+    device = {"query": "on the query's device", "cpu": "on the CPU"}[form["device"]]
+    parts = [f"{n} {form[f'{n}_dtype']} {list(form[f'{n}_shape'])}" for n in ("philox_seed", "philox_offset")]
+    rows = [("RNG state of this torch", f"{', '.join(parts)}, {device}")]
     devices = ["cpu"] + (["cuda"] if torch.cuda.is_available() else [])
     for device in devices:
         dtype = torch.float32 if device == "cpu" else torch.bfloat16

@@ -8,7 +8,7 @@ import typing
 from nvfuser_direct import ops
 from nvfuser_direct import schedule
 from nvfuser_direct import idm
-__all__: list[str] = ['BroadcastOp', 'CacheOp', 'CommunicatorBackend', 'DataType', 'Expr', 'Fusion', 'FusionExecutorCache', 'FusionGuard', 'IdMappingMode', 'InternalError', 'IterDomain', 'LoadStoreOpType', 'MatmulBufferingLoopLevel', 'MatmulCircularBufferingStrategy', 'MatmulTileRasterizationOrder', 'MatmulTilingStrategy', 'MemoryType', 'Merge', 'MmaMacroArch', 'ParallelType', 'ReshapeOp', 'SchedulerType', 'Split', 'SqueezeOp', 'Statement', 'TensorDomain', 'TensorView', 'Val', 'compute_tensor_descriptor', 'define_scalar', 'define_tensor', 'get_val_tolerances', 'idm', 'ops', 'schedule', 'translate_fusion']
+__all__: list[str] = ['BroadcastOp', 'CacheOp', 'CommunicatorBackend', 'DataType', 'Expr', 'Fusion', 'FusionExecutorCache', 'FusionGuard', 'IdMappingMode', 'InternalError', 'IterDomain', 'LoadStoreOpType', 'MatmulBufferingLoopLevel', 'MatmulCircularBufferingStrategy', 'MatmulTileRasterizationOrder', 'MatmulTilingStrategy', 'MemoryType', 'Merge', 'MmaMacroArch', 'ParallelType', 'ReshapeOp', 'SchedulerType', 'Split', 'SqueezeOp', 'Statement', 'TensorDomain', 'TensorView', 'Val', 'compute_tensor_descriptor', 'define_scalar', 'define_tensor', 'get_val_tolerances', 'idm', 'last_sdpa_backend', 'ops', 'reset_sdpa_run_counts', 'rng_state_form', 'schedule', 'sdpa_backends', 'sdpa_run_counts', 'sdpa_run_log', 'translate_fusion']
 class DataType:
     """
     Element types of tensors and types of scalars.
@@ -1178,6 +1178,30 @@ def define_tensor(sizes: typing.Sequence[int], strides: typing.Sequence[int], dt
 def get_val_tolerances(fusion: Fusion, args: typing.Any) -> list[tuple[float, float]]:
     """
     A list of (absolute, relative) tolerances, one per output: larger for narrow types and after long reductions.
+    """
+def last_sdpa_backend() -> str:
+    """
+    Name of the backend of this thread's most recent attention node; "" before the first.
+    """
+def reset_sdpa_run_counts() -> None:
+    """
+    Forgets what has run.
+    """
+def rng_state_form(torch_version: str | None = None, is_rocm: bool = False) -> dict:
+    """
+    Dtypes, shapes and device of philox_seed and philox_offset for a version of torch; None: the torch in use.
+    """
+def sdpa_backends(query: typing.Any, key: typing.Any, value: typing.Any, bias: typing.Any = None, mask: typing.Any = None, dropout_p: float = 0.0, is_causal: bool = False, scale: float | None = None, bottom_right: bool = False, training: bool = True, backward: bool = False, bias_grad: bool = False) -> list:
+    """
+    (name, eligible, reason) for every attention backend, in the order in which "auto" prefers them.
+    """
+def sdpa_run_counts() -> dict:
+    """
+    Attention nodes run since the last reset, by backend; backward nodes count as "<name>_backward".
+    """
+def sdpa_run_log() -> list[str]:
+    """
+    The names that sdpa_run_counts counts, in the order of the runs; the most recent 1024.
     """
 def translate_fusion(fusion: Fusion) -> str:
     """

@@ -40,6 +40,7 @@ from nvfuser_direct.kernels import PythonProfiler as PythonProfiler
 from nvfuser_direct.params import ReductionParams as ReductionParams
 from nvfuser_direct._C_DIRECT import ReshapeOp as ReshapeOp
 from nvfuser_direct._C_DIRECT import SchedulerType as SchedulerType
+from nvfuser_direct.attention import SdpaBackendTable as SdpaBackendTable
 from nvfuser_direct._C_DIRECT import Split as Split
 from nvfuser_direct._C_DIRECT import SqueezeOp as SqueezeOp
 from nvfuser_direct._C_DIRECT import Statement as Statement
@@ -47,6 +48,7 @@ from nvfuser_direct.params import SupportedVectorization as SupportedVectorizati
 from nvfuser_direct._C_DIRECT import TensorDomain as TensorDomain
 from nvfuser_direct._C_DIRECT import TensorView as TensorView
 from nvfuser_direct._C_DIRECT import Val as Val
+from nvfuser_direct import attention as attention
 from nvfuser_direct._C_DIRECT import compute_tensor_descriptor as compute_tensor_descriptor
 from nvfuser_direct._C_DIRECT import define_scalar as define_scalar
 from nvfuser_direct._C_DIRECT import define_tensor as define_tensor
@@ -54,11 +56,17 @@ from nvfuser_direct.multidevice import execute_with_dtensors as execute_with_dte
 from nvfuser_direct.kernels import get_fusion_profile as get_fusion_profile
 from nvfuser_direct._C_DIRECT import get_val_tolerances as get_val_tolerances
 from nvfuser_direct import idm as idm
+from nvfuser_direct._C_DIRECT import last_sdpa_backend as last_sdpa_backend
 from nvfuser_direct import multidevice as multidevice
 from nvfuser_direct import ops as ops
 from nvfuser_direct import pytorch_utils as pytorch_utils
 from nvfuser_direct.kernels import reset_profiler as reset_profiler
+from nvfuser_direct._C_DIRECT import reset_sdpa_run_counts as reset_sdpa_run_counts
+from nvfuser_direct._C_DIRECT import rng_state_form as rng_state_form
 from nvfuser_direct import schedule as schedule
+from nvfuser_direct.attention import sdpa_backends as sdpa_backends
+from nvfuser_direct._C_DIRECT import sdpa_run_counts as sdpa_run_counts
+from nvfuser_direct._C_DIRECT import sdpa_run_log as sdpa_run_log
 from nvfuser_direct._C_DIRECT import translate_fusion as translate_fusion
 from nvfuser_direct.validation import validate_with_auto_inferred_outputs as validate_with_auto_inferred_outputs
 

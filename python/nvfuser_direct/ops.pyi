@@ -329,7 +329,7 @@ def cumsum(arg: TensorView, dim: int, init: Scalar | None = None) -> TensorView:
 
     init: a scalar that is combined before the first element. RuntimeError: a dim out of range, a 0-dim operand.
     """
-def cutlass_nvfp4_grouped_mm(*args, **kwargs) -> typing.Any:
+def cutlass_nvfp4_grouped_mm(mat1: TensorView, mat2: TensorView, scale1: TensorView, scale2: TensorView, alpha: TensorView, problem_sizes: TensorView, expert_offsets: TensorView, sf_offsets: TensorView, dtype: nvfuser_direct._C_DIRECT.DataType = DataType.BFloat16) -> TensorView:
     """
     Needs CUTLASS kernels for Blackwell devices, which this build does not have: raises NotImplementedError.
     """
@@ -352,7 +352,7 @@ def embedding_fwd(input: TensorView, weight: TensorView, padding_idx: Scalar | N
     """
     Rows of `weight` (2-D) that the integer tensor `input` names; shape of input + [weight.size(1)].
 
-    max_norm, norm_type (None: 2.0): rows are scaled down to that norm. The other options act on gradients only.
+    max_norm, norm_type (None_: 2.0): rows are scaled down to that norm. The other options act on gradients only.
     RuntimeError: weight not 2-D, input not integer.
     """
 @typing.overload
@@ -973,17 +973,17 @@ def normal(mean: Scalar, std: Scalar, shape: typing.Sequence[Val | int], *, rng_
     rng_seed, rng_offset: integer scalars that fix the numbers, both or neither; without them the op takes 4 steps of torch's
     generator. RuntimeError: a dtype that is not floating, one of seed and offset without the other.
     """
-def nv_block_quantize(*args, **kwargs) -> typing.Any:
+def nv_block_quantize(input: TensorView, global_scale: TensorView | None = None, swizzle_block_scales: bool = False, block_size: int = 16, dtype: nvfuser_direct._C_DIRECT.DataType = DataType.Float4_e2m1fn) -> tuple:
     """
     Needs CUTLASS kernels for Blackwell devices, which this build does not have: raises NotImplementedError.
     """
-def nv_grouped_block_quantize(*args, **kwargs) -> typing.Any:
+def nv_grouped_block_quantize(input: TensorView, input_offsets: TensorView, output_offsets: TensorView, global_scale: TensorView | None = None, block_size: int = 16, dtype: nvfuser_direct._C_DIRECT.DataType = DataType.Float4_e2m1fn) -> tuple:
     """
     Needs CUTLASS kernels for Blackwell devices, which this build does not have: raises NotImplementedError.
     """
 def pad(arg: TensorView, pad_widths: typing.Sequence[Val | int], value: Scalar | None = None) -> TensorView:
     """
-    Adds `value` (None: 0) before and after: pairs (before, after), innermost dim first; negatives crop.
+    Adds `value` (None_: 0) before and after: pairs (before, after), innermost dim first; negatives crop.
 
     RuntimeError: an odd count or more than two per dim, a size below 0, a value of another kind of dtype than `arg`.
     """
@@ -1006,7 +1006,7 @@ def pow(a: Operand, b: TensorView) -> TensorView:
 @typing.overload
 def pow(a: Scalar, b: Scalar) -> Val:
     ...
-def preprocess_grouped_matmul_input_sf(*args, **kwargs) -> typing.Any:
+def preprocess_grouped_matmul_input_sf(input: TensorView, input_offsets: TensorView, output_offsets: TensorView) -> TensorView:
     """
     Needs CUTLASS kernels for Blackwell devices, which this build does not have: raises NotImplementedError.
     """
@@ -1144,8 +1144,8 @@ def sdpa_fwd(query: TensorView, key: TensorView, value: TensorView, bias: Operan
     Scaled dot-product attention: softmax(query @ key^T * scale + bias + (0 where mask, else -inf)) @ value.
 
     query [N*, H, L, E], key [N*, Hk, S, E], value [N*, Hk, S, Ev] of one floating dtype; H is a multiple of Hk (grouped
-    queries). bias (floating) and mask (Bool, True keeps) broadcast to [N*, H, L, S]. dropout_p (None: 0), is_causal (None:
-    False) and scale (None: 1/sqrt(E)) are scalars. causal_alignment "top_left" keeps key j for query i when j <= i,
+    queries). bias (floating) and mask (Bool, True keeps) broadcast to [N*, H, L, S]. dropout_p (None_: 0), is_causal (None:
+    False) and scale (None_: 1/sqrt(E)) are scalars. causal_alignment "top_left" keeps key j for query i when j <= i,
     "bottom_right" when j <= i + S - L. backend: "auto" or the name of one attention backend.
 
     Returns (output [N*, H, L, Ev], logsumexp Float [N*, H, L], philox_seed, philox_offset), with inference=True the output

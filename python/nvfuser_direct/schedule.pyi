@@ -6,7 +6,11 @@ from __future__ import annotations
 import collections.abc
 import nvfuser_direct._C_DIRECT
 import typing
-__all__: list[str] = ['can_schedule', 'compute_heuristics', 'find_compatible_schedulers', 'inline_at', 'inline_most', 'schedule', 'warp_specialize']
+__all__: list[str] = ['bounded_transform_backward', 'can_schedule', 'compute_heuristics', 'find_compatible_schedulers', 'inline_at', 'inline_most', 'parallelize_like', 'schedule', 'transform_like', 'warp_specialize']
+def bounded_transform_backward(from_: nvfuser_direct._C_DIRECT.TensorView, pos: int, to: collections.abc.Sequence[nvfuser_direct._C_DIRECT.TensorView], propagate_parallel_type: bool = False) -> None:
+    """
+    Gives the producers of `from`, back to the tensors of the list `to`, the loops of `from` left of `pos`.
+    """
 def can_schedule(*args, **kwargs) -> typing.Any:
     """
     Not available before code generation: raises NotImplementedError.
@@ -27,9 +31,17 @@ def inline_most(selected_tensors: collections.abc.Sequence[nvfuser_direct._C_DIR
     """
     inline_at as far as each tensor allows.
     """
+def parallelize_like(reference_tv: nvfuser_direct._C_DIRECT.TensorView, pos: int = -1, selected_tensors: collections.abc.Sequence[nvfuser_direct._C_DIRECT.TensorView] = [], selected_parallel_types: collections.abc.Set[nvfuser_direct._C_DIRECT.ParallelType] = set(), propagate_padding: bool = True) -> None:
+    """
+    Gives the loops of the selected tensors the ParallelType of the reference's loop that is the same dim; by default every type but serial.
+    """
 def schedule(*args, **kwargs) -> typing.Any:
     """
     Not available before code generation: raises NotImplementedError.
+    """
+def transform_like(reference_tv: nvfuser_direct._C_DIRECT.TensorView, selected_tensors: collections.abc.Sequence[nvfuser_direct._C_DIRECT.TensorView] = []) -> None:
+    """
+    Gives the selected tensors (default: all but the inputs) the loop domain of the reference.
     """
 def warp_specialize(*args, **kwargs) -> typing.Any:
     """
