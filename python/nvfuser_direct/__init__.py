@@ -14,6 +14,7 @@ _C_DIRECT = _loader.load()
 globals().update({name: getattr(_C_DIRECT, name) for name in dir(_C_DIRECT) if not name.startswith("_")})
 
 from nvfuser_direct import multidevice, pytorch_utils
+from nvfuser_direct.attention import SdpaBackendTable, sdpa_backends
 from nvfuser_direct.definition import FusionDefinition
 from nvfuser_direct.kernels import KernelExecutor, PythonProfiler, get_fusion_profile, reset_profiler
 from nvfuser_direct.lru import LRUCache, LruFusionCache
