@@ -40,7 +40,7 @@ ENCODE_TOLERANCE = 2e-6
 GRADIENT_TOLERANCE = 5e-5
 # A gradient below this part of the model's largest one counts as rounding: those of the key biases are 0 in exact
 # arithmetic, because softmax does not see a shift of all scores.
-NEGLIGIBLE_GRADIENT = 1e-4
+NEGLIGIBLE_GRADIENT = 1e-3
 # Relative to the block's largest entry: the sums of one attention block.
 BLOCK_TOLERANCE = 2e-6
 LEARNING_RATE = 0.05
@@ -181,7 +181,7 @@ class _Steps:
         print(f" {seconds:6.2f} s  {'; '.join(outcome)}".rstrip(), flush=True)
 
 
-def _median_seconds(function: Callable[[], object], device: str, repeats: int = 10) -> float:
+def _median_seconds(function: Callable[[], object], device: str, repeats: int = 5) -> float:
     times = []
     for _ in range(repeats):
         start = time.perf_counter()
@@ -205,7 +205,10 @@ def _print_report(report: nvfuser.dynamo.CompileReport) -> None:
     """One line a graph, then one line for each attention node with the backend that ran it."""
     for graph in report.graphs:
         fused, eager = sum(graph.fused_ops.values()), sum(graph.eager_ops.values())
-        print(f"{graph.kind} graph: {graph.num_fusions} fusions hold {fused} ops, {eager} ops in eager")
+        fusions = "1 fusion holds" if graph.num_fusions == 1 else f"{graph.num_fusions} fusions hold"
+        print(f"{graph.kind} graph: {fusions} {fused} ops, {eager} {'op' if eager == 1 else 'ops'} in eager")
+        for (op, reason), count in sorted(graph.eager.items()):
+            print(f"  in eager: {count} x {op} ({reason})")
         for layer, entry in enumerate(graph.attention):
             # The backward graph walks the layers from the last to the first.
             number = len(graph.attention) - 1 - layer if graph.kind == "backward" else layer
@@ -274,7 +277,7 @@ def _demo(device: str) -> None:
             difference = relative_deviation(actual, attention(x, keep))
             block = Deviation("attention block", difference, BLOCK_TOLERANCE)
             outcome.append(f"largest difference from eager {block.value:.1e}")
-    print(f"\n{fd.fusion.print_math()}")
+    print(f"\nits IR:\n{fd.fusion.print_math()}")
     block.check()
 
 
