@@ -6,6 +6,7 @@
 #include <passes/dead_code.h>
 #include <passes/fold_scalars.h>
 #include <passes/mark_aliases.h>
+#include <passes/number_random_nodes.h>
 #include <passes/pipeline.h>
 
 #include <cstdlib>
@@ -16,6 +17,7 @@ namespace nvfuser {
 const std::vector<FusionPass>& fusionPasses() {
   static const std::vector<FusionPass> passes = {
       {"dead_code", removeDeadCode}, // first: the others need not look at what nobody asks for
+      {"number_random_nodes", numberRandomNodes}, // when only the nodes that draw are left
       {"fold_scalars", foldScalars}, // before comparing expressions, so that equal constants are equal
       {"common_subexpressions", mergeCommonSubexpressions},
       {"mark_aliases", markAliases}, // on the final graph: which outputs are views of inputs

@@ -30,7 +30,7 @@ def test_the_definition_still_works_after_an_index_error():
     from helpers import define
 
     x = make((5, 3), torch.float32)
-    fd = define(lambda fd, t, k: fd.ops.index_select(t, k, 0), [x, torch.tensor([1])])
+    fd = define(lambda fd, t, k: fd.ops.index_select(t, k, 0), [x, torch.tensor([1, 2])])
     for _ in range(3):
         with pytest.raises(OUT_OF_RANGE):
             fd.execute([x, torch.tensor([7])])
