@@ -38,7 +38,7 @@ ONLY_FLOAT = {"silu", "frac"}
 ONLY_INT = {"bitwise_and", "bitwise_or", "bitwise_xor"}
 
 
-@pytest.mark.parametrize("target", unary_cases(), ids=str)
+@pytest.mark.parametrize("target", list(unary_cases()), ids=str)
 def test_unary(target):
     name = target._schema.name.split("::")[1]
     dtypes = FLOATS if name in ONLY_FLOAT else FLOATS + INTS + ([] if name in NO_BOOL else [b])
@@ -53,7 +53,7 @@ def test_unary(target):
     assert_same(lambda x: target(x), special)
 
 
-@pytest.mark.parametrize("target", binary_cases(), ids=str)
+@pytest.mark.parametrize("target", list(binary_cases()), ids=str)
 def test_binary(target):
     name, is_scalar = target._schema.name.split("::")[1], target._overloadname == "Scalar"
     dtypes = INTS + [b] if name in ONLY_INT else FLOATS + INTS
@@ -186,6 +186,16 @@ CASES = {
     aten.arange.start_step: [lambda x: x + torch.arange(1, 14, 2), lambda x: x.T * torch.arange(5, 0, -1)],
     prims.iota.default: [
         lambda x: x + prims.iota(7, start=2, step=3, dtype=i64, device=torch.device("cpu"), requires_grad=False)
+    ],
+    aten.slice_scatter.default: [
+        lambda x: x.slice_scatter(x[:2] * 2, 0, 1, 3) + 1,
+        lambda x: x.slice_scatter(x[:, :2] * 2, 1, -2) + 1,
+        lambda x: x.slice_scatter(x * 2, 0) + 1,
+        lambda x: x.slice_scatter(x[:, :0] * 2, 1, 9, 12) + 1,
+    ],
+    aten.select_scatter.default: [
+        lambda x: x.select_scatter(x[0] * 2, 0, 1) + 1,
+        lambda x: x.select_scatter(x[:, 0] * 2, -1, -1) + 1,
     ],
     aten.index_select.default: [lambda x: x.index_select(1, torch.tensor([6, 0, 0])) + 1],
     aten.gather.default: [lambda x: x.gather(1, (x > 0).long()) + 1],

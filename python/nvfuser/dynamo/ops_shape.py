@@ -144,6 +144,57 @@ def _slice(ctx, x, dim=0, start=None, end=None, step=1):
     return ctx.ops.slice(x, begins, ends)
 
 
+def _check_slice_scatter(node: Node) -> str | None:
+    if argument(node, "step") != 1:
+        return "slice with a step"
+    x, source = meta_of(node.args[0]), meta_of(node.args[1])
+    size = x.shape[argument(node, "dim")]
+    if x.dtype != source.dtype:
+        return "mixed dtypes"
+    start, end = argument(node, "start"), argument(node, "end")
+    if not isinstance(_clamped(0 if start is None else start, size), int):
+        return "symbolic bound"
+    stop = size if end is None else _clamped(end, size)
+    return None if stop is size or isinstance(stop, int) and isinstance(size, int) else "symbolic bound"
+
+
+@translates(aten.slice_scatter.default, check=_check_slice_scatter)
+def _slice_scatter(ctx, x, source, dim=0, start=None, end=None, step=1):
+    size = meta_of(ctx.node.args[0]).shape[dim]
+    begin = _clamped(0 if start is None else start, size)
+    stop = size if end is None else _clamped(end, size)
+    return _replaced(ctx, x, source, dim, begin, None if stop is size else max(begin, stop))
+
+
+def _replaced(ctx: Any, x: Any, source: Any, dim: int, begin: int, end: int | None) -> Any:
+    """`x` with positions [begin, end) of `dim` replaced by `source`; end None: up to the end."""
+    sizes = meta_of(ctx.node.args[0]).shape
+    dim %= len(sizes)
+    lows, highs = [0] * len(sizes), [ctx.size(x, d, size) for d, size in enumerate(sizes)]
+    parts = [source]
+    if begin > 0:
+        parts.insert(0, ctx.ops.slice(x, lows, [begin if d == dim else h for d, h in enumerate(highs)]))
+    if end is not None and end < int(sizes[dim]):
+        parts.append(ctx.ops.slice(x, [end if d == dim else 0 for d in range(len(sizes))], highs))
+    return ctx.ops.cat(parts, dim) if len(parts) > 1 else ctx.ops.set(source)
+
+
+def _check_select_scatter(node: Node) -> str | None:
+    x, source = meta_of(node.args[0]), meta_of(node.args[1])
+    if x.dtype != source.dtype:
+        return "mixed dtypes"
+    is_known = isinstance(argument(node, "index"), int) and isinstance(x.shape[argument(node, "dim")], int)
+    return None if is_known else "symbolic size or index"
+
+
+@translates(aten.select_scatter.default, check=_check_select_scatter)
+def _select_scatter(ctx, x, source, dim, index):
+    sizes = meta_of(ctx.node.args[0]).shape
+    flags = [d == dim % len(sizes) for d in range(len(sizes))]
+    index %= sizes[dim]
+    return _replaced(ctx, x, ctx.ops.broadcast(source, flags), dim, index, index + 1)
+
+
 def _check_select(node: Node) -> str | None:
     size = meta_of(node.args[0]).shape[argument(node, "dim")]
     index = argument(node, "index")
