@@ -62,8 +62,8 @@ const SdpaBackend& cudnnBackend();
 const SdpaBackend& cpuFlashBackend();
 const SdpaBackend& mathBackend();
 
-/// All backends. The order is that of `auto` for this problem, fastest first.
-std::vector<const SdpaBackend*> sdpaBackendOrder(const SdpaProblem& problem);
+/// All backends. The order is that of `auto` for this pass, fastest first.
+std::vector<const SdpaBackend*> sdpaBackendOrder(const SdpaProblem& problem, SdpaPass pass);
 
 struct SdpaBackendInfo {
   std::string name;

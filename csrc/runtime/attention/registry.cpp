@@ -189,7 +189,7 @@ auto choose(
     recordRun(backend, pass);
     return result;
   }
-  std::vector<const SdpaBackend*> candidates = sdpaBackendOrder(p);
+  std::vector<const SdpaBackend*> candidates = sdpaBackendOrder(p, pass);
   if (preferred != nullptr) {
     candidates = {preferred};
   }
@@ -225,7 +225,7 @@ auto choose(
 
 } // namespace
 
-std::vector<const SdpaBackend*> sdpaBackendOrder(const SdpaProblem& p) {
+std::vector<const SdpaBackend*> sdpaBackendOrder(const SdpaProblem& p, SdpaPass pass) {
   const SdpaBackend* cudnn = &cudnnBackend();
   const SdpaBackend* flash = &flashBackend();
   const SdpaBackend* efficient = &efficientBackend();
@@ -233,6 +233,10 @@ std::vector<const SdpaBackend*> sdpaBackendOrder(const SdpaProblem& p) {
   const SdpaBackend* math = &mathBackend();
   const auto device = p.query.device();
   if (!device.is_cuda()) {
+    if (pass == SdpaPass::Backward && p.query.scalar_type() == at::kDouble) {
+      // logsumexp is float32, which would bound the accuracy of the kernel's gradients.
+      return {math, cpu_flash, cudnn, flash, efficient};
+    }
     return {cpu_flash, math, cudnn, flash, efficient};
   }
   if (p.hasDropout()) {
@@ -250,7 +254,7 @@ std::vector<const SdpaBackend*> sdpaBackendOrder(const SdpaProblem& p) {
 
 std::vector<SdpaBackendInfo> sdpaBackends(const SdpaProblem& p, SdpaPass pass) {
   std::vector<SdpaBackendInfo> result;
-  for (const SdpaBackend* backend : sdpaBackendOrder(p)) {
+  for (const SdpaBackend* backend : sdpaBackendOrder(p, pass)) {
     std::string reason;
     if (!p.isEmpty()) {
       reason = reasonAgainst(*backend, p, pass);
