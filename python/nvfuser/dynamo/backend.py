@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
+import torch._dynamo.exc
 from torch._dynamo.backends.common import aot_autograd
-from torch._dynamo.exc import ShortenTraceback
 from torch.fx import GraphModule
 
 from .attention import keep_attention_whole
@@ -23,14 +23,15 @@ from .runtime import RegionCall, plan_function
 SDPA_BACKENDS = ("auto", "flash", "efficient", "cudnn", "math", "cpu_flash", "generated")
 
 
-class OptionError(ShortenTraceback, ValueError):
-    """An option that the backend does not know, or a value it cannot take.
+# Dynamo wraps what a backend raises, but (from torch 2.7 on) lets this class of its own through.
+_PASSES_DYNAMO = getattr(torch._dynamo.exc, "ShortenTraceback", None)
 
-    Dynamo wraps what a backend raises, but lets its own class through; so the caller sees a ValueError.
-    """
+
+class OptionError(*((_PASSES_DYNAMO, ValueError) if _PASSES_DYNAMO is not None else (ValueError,))):
+    """A ValueError: an option that the backend does not know, or a value it cannot take."""
 
     def __init__(self, message: str):
-        super().__init__(message, first_useful_frame=None)
+        super().__init__(message, **({} if _PASSES_DYNAMO is None else {"first_useful_frame": None}))
 
 
 @dataclass(frozen=True)
