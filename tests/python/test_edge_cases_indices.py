@@ -33,7 +33,7 @@ def test_the_definition_still_works_after_an_index_error():
     fd = define(lambda fd, t, k: fd.ops.index_select(t, k, 0), [x, torch.tensor([1, 2])])
     for _ in range(3):
         with pytest.raises(OUT_OF_RANGE):
-            fd.execute([x, torch.tensor([7])])
+            fd.execute([x, torch.tensor([7, 0])])
         assert torch.equal(fd.execute([x, torch.tensor([4, 0])])[0], x[[4, 0]])
 
 
