@@ -95,7 +95,8 @@ void bindAttention(py::module_& m) {
       py::arg("training") = true,
       py::arg("backward") = false,
       py::arg("bias_grad") = false,
-      "(name, eligible, reason) for every attention backend, in the order in which \"auto\" prefers them.");
+      "(name, eligible, reason) for every attention backend, in the order in which \"auto\" "
+      "prefers them.");
   m.def(
       "last_sdpa_backend",
       &lastSdpaBackend,
@@ -109,7 +110,8 @@ void bindAttention(py::module_& m) {
         }
         return counts;
       },
-      "Attention nodes run since the last reset, by backend; backward nodes count as \"<name>_backward\".");
+      "Attention nodes run since the last reset, by backend; backward nodes count as "
+      "\"<name>_backward\".");
   m.def(
       "sdpa_run_log",
       &sdpaRunLog,
@@ -124,7 +126,8 @@ void bindAttention(py::module_& m) {
       },
       py::arg("torch_version") = py::none(),
       py::arg("is_rocm") = false,
-      "Dtypes, shapes and device of philox_seed and philox_offset for a version of torch; None: the torch in use.");
+      "Dtypes, shapes and device of philox_seed and philox_offset for a version of torch; None: "
+      "the torch in use.");
 }
 
 } // namespace nvfuser::bindings

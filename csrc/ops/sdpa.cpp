@@ -84,10 +84,13 @@ class Checker {
       same(query_->shape()[dim], key_->shape()[dim], "the batch sizes of query and key differ");
       same(query_->shape()[dim], value_->shape()[dim], "the batch sizes of query and value differ");
     }
-    same(sizeFromRight(query_, 1), sizeFromRight(key_, 1), "the head sizes of query and key differ");
+    same(
+        sizeFromRight(query_, 1), sizeFromRight(key_, 1), "the head sizes of query and key differ");
     same(sizeFromRight(key_, 2), sizeFromRight(value_, 2), "the lengths of key and value differ");
     same(
-        sizeFromRight(key_, 3), sizeFromRight(value_, 3), "the head counts of key and value differ");
+        sizeFromRight(key_, 3),
+        sizeFromRight(value_, 3),
+        "the head counts of key and value differ");
     checkHeads();
     if (bias_ != nullptr) {
       NVF_CHECK(
@@ -301,7 +304,8 @@ void checkRngState(std::string_view op, const TensorView* seed, const TensorView
   NVF_CHECK(
       vector_form || scalar_form,
       op,
-      ": philox_seed and philox_offset must be UInt64 of shape [2] and [], or Int of shape [] and [],"
+      ": philox_seed and philox_offset must be UInt64 of shape [2] and [], or Int of shape [] and "
+      "[],"
       " not ",
       dataTypeName(seed->dtype()),
       " ",

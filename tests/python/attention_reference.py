@@ -41,7 +41,7 @@ def reference(
     s = scores_of(q, k, None if bias is None else bias.double(), mask, is_causal, scale, causal_alignment)
     empty = (s == -math.inf).all(-1, keepdim=True)
     p = s.masked_fill(empty, 0.0).softmax(-1).masked_fill(empty, 0.0)
-    lse = s.detach().logsumexp(-1) if s.shape[-1] else torch.full(s.shape[:-1], -math.inf, dtype=s.dtype)
+    lse = s.detach().logsumexp(-1) if s.shape[-1] else torch.full_like(s.sum(-1), -math.inf)
     if multipliers is not None:
         p = p * multipliers.double()
     v = v.repeat_interleave(q.shape[-3] // v.shape[-3], dim=-3) if q.shape[-3] != v.shape[-3] else v

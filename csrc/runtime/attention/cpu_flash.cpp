@@ -80,8 +80,8 @@ class CpuFlashBackend : public SdpaBackend {
   }
 
   SdpaBackwardResult backward(const SdpaProblem& p, const SdpaBackwardInputs& in) const override {
-    // Half types run in float32: the kernel's own products of half types are several times slower, and it
-    // would add up the gradients in the half type.
+    // Half types run in float32: the kernel's own products of half types are several times slower,
+    // and it would add up the gradients in the half type.
     const auto type = p.query.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
     const auto input = [&](const at::Tensor& t) { return unitRows(t.to(type)); };
     const at::Tensor lse = in.logsumexp.masked_fill(in.logsumexp.eq(-kInf), kInf).to(type);

@@ -9,8 +9,8 @@ namespace nvfuser {
 std::string reasonAgainstCudaKernels(const SdpaProblem& problem);
 /// Rows with stride 1, no stride 0 and starts aligned to 16 bytes: the tensor itself or a copy.
 at::Tensor kernelOperand(const at::Tensor& tensor);
-/// bias and mask summed, in query's dtype. Finite entries below what the kernels' base-2 exponent can hold
-/// are raised to it: they would act as -inf. Undefined when there is neither.
+/// bias and mask summed, in query's dtype. Finite entries below what the kernels' base-2 exponent
+/// can hold are raised to it: they would act as -inf. Undefined when there is neither.
 at::Tensor kernelBias(const SdpaProblem& problem);
 /// logsumexp as kernels keep it for rows without a key, from ours; and ours from theirs.
 at::Tensor logsumexpForKernel(const at::Tensor& logsumexp);

@@ -57,8 +57,7 @@ bool isStreamCapturing(c10::Device device) {
       symbol<CurrentStream>("libc10_cuda.so", "_ZN3c104cuda20getCurrentCUDAStreamEa");
   static auto* native =
       symbol<NativeStream>("libc10_cuda.so", "_ZNK3c104cuda10CUDAStream6streamEv");
-  static auto* is_capturing =
-      symbol<StreamIsCapturing>("libcuda.so.1", "cuStreamIsCapturing");
+  static auto* is_capturing = symbol<StreamIsCapturing>("libcuda.so.1", "cuStreamIsCapturing");
   if (!device.is_cuda() || current == nullptr || native == nullptr || is_capturing == nullptr) {
     return false;
   }

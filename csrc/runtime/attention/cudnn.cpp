@@ -78,8 +78,7 @@ class CudnnBackend : public SdpaBackend {
     SdpaForwardResult result;
     result.attn_out = sliceLast(out[0].toTensor(), p.valueHeadSize());
     if (p.training) {
-      result.logsumexp =
-          out[1].toTensor().reshape({p.batch(), p.heads(), p.queryLength()});
+      result.logsumexp = out[1].toTensor().reshape({p.batch(), p.heads(), p.queryLength()});
     }
     if (p.hasDropout()) {
       result.rng = {out[6].toTensor(), out[7].toTensor()};

@@ -25,7 +25,13 @@ double keepFactor(double p) {
 
 // Fills rows of S entries; row r is the r-th subsequence of the Philox stream.
 template <typename T>
-void fillRows(T* out, const std::vector<int64_t>& rows, int64_t keys, double p, uint64_t seed, uint64_t offset) {
+void fillRows(
+    T* out,
+    const std::vector<int64_t>& rows,
+    int64_t keys,
+    double p,
+    uint64_t seed,
+    uint64_t offset) {
   const auto threshold = static_cast<uint64_t>(std::llround(std::ldexp(p, 32)));
   const T keep = static_cast<T>(keepFactor(p));
   const int64_t grain = std::max<int64_t>(1, 16384 / std::max<int64_t>(1, keys));
@@ -168,7 +174,8 @@ struct Origin {
 
 std::mutex origins_mutex;
 std::unordered_map<const c10::StorageImpl*, Origin>& origins() {
-  static auto* map = new std::unordered_map<const c10::StorageImpl*, Origin>(); // outlives every user
+  static auto* map =
+      new std::unordered_map<const c10::StorageImpl*, Origin>(); // outlives every user
   return *map;
 }
 constexpr size_t kManyOrigins = 1024;
@@ -182,8 +189,7 @@ void rememberRngOrigin(const SdpaRngState& state, const SdpaBackend& backend) {
   if (map.size() >= kManyOrigins) {
     std::erase_if(map, [](const auto& entry) { return entry.second.storage.expired(); });
   }
-  map.insert_or_assign(
-      key, Origin{state.seed.storage().getWeakStorageImpl(), &backend});
+  map.insert_or_assign(key, Origin{state.seed.storage().getWeakStorageImpl(), &backend});
 }
 
 const SdpaBackend* rngOrigin(const SdpaRngState& state) {

@@ -121,8 +121,8 @@ class EfficientBackend : public SdpaBackend {
     return kernelOperand(padLast(tensor, multiple));
   }
 
-  // As the kernel wants it: of the scores' shape, with rows that start at aligned addresses. Broadcast
-  // dimensions stay unstored.
+  // As the kernel wants it: of the scores' shape, with rows that start at aligned addresses.
+  // Broadcast dimensions stay unstored.
   static at::Tensor bias(const SdpaProblem& p) {
     at::Tensor additive = kernelBias(p);
     if (!additive.defined()) {

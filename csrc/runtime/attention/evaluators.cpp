@@ -14,7 +14,8 @@ namespace nvfuser {
 
 namespace {
 
-// Evaluation records no gradients and follows no autocast: the nodes state dtypes and gradients themselves.
+// Evaluation records no gradients and follows no autocast: the nodes state dtypes and gradients
+// themselves.
 struct PlainDispatch {
   at::NoGradGuard no_grad;
   c10::impl::ExcludeDispatchKeyGuard no_autocast{c10::autocast_dispatch_keyset};
@@ -73,7 +74,8 @@ SdpaArguments argumentsOf(const NamedOperands& in, CausalAlignment alignment) {
 template <typename Node>
 std::string_view opText(const Node& node, std::string_view general, std::string_view flash_named) {
   const bool is_flash = node.causalAlignment() == CausalAlignment::BottomRight &&
-      node.backend() == "auto" && node.operand("bias") == nullptr && node.operand("mask") == nullptr;
+      node.backend() == "auto" && node.operand("bias") == nullptr &&
+      node.operand("mask") == nullptr;
   return is_flash ? flash_named : general;
 }
 
@@ -94,11 +96,16 @@ std::vector<int64_t> orderOf(const Val* output, const at::Tensor& like) {
 }
 
 // A flattened result with the leading dims of `like` again, in the memory order of the output.
-at::Tensor restored(const at::Tensor& result, const at::Tensor& like, const Val* output, int64_t keep) {
+at::Tensor restored(
+    const at::Tensor& result,
+    const at::Tensor& like,
+    const Val* output,
+    int64_t keep) {
   std::vector<int64_t> sizes(like.sizes().begin(), like.sizes().end() - 3);
   const auto kept = result.sizes().slice(result.dim() - keep);
   sizes.insert(sizes.end(), kept.begin(), kept.end());
-  at::Tensor full = result.dim() == static_cast<int64_t>(sizes.size()) ? result : result.reshape(sizes);
+  at::Tensor full =
+      result.dim() == static_cast<int64_t>(sizes.size()) ? result : result.reshape(sizes);
   if (keep == 2) {
     return full.contiguous();
   }
@@ -223,7 +230,8 @@ void evaluateSdpaBwd(
   }
   // The bias may have fewer dimensions, and broadcast ones among the leading.
   if (!result.grad_bias.defined()) {
-    outputs[3] = inOrder(at::empty(a.bias.sizes(), a.bias.options()), orderOf(expr.output(3), a.bias));
+    outputs[3] =
+        inOrder(at::empty(a.bias.sizes(), a.bias.options()), orderOf(expr.output(3), a.bias));
     return;
   }
   at::Tensor grad = result.grad_bias;

@@ -73,8 +73,7 @@ class FlashBackend : public SdpaBackend {
     if (p.training) {
       // Only a causal call with more queries than keys has rows without a key.
       const bool all_rows_see = !p.is_causal || p.queryLength() <= p.keyLength();
-      result.logsumexp =
-          all_rows_see ? out[1].toTensor() : logsumexpFromKernel(out[1].toTensor());
+      result.logsumexp = all_rows_see ? out[1].toTensor() : logsumexpFromKernel(out[1].toTensor());
     }
     if (p.hasDropout()) {
       result.rng = {out[6].toTensor(), out[7].toTensor()};

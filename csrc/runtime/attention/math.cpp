@@ -1,5 +1,6 @@
-// Attention written out in tensor operations: takes every problem. Works in float32 (float64 for Double) and
-// in pieces, so that the scores in memory stay below a fixed size however long the sequences are.
+// Attention written out in tensor operations: takes every problem. Works in float32 (float64 for
+// Double) and in pieces, so that the scores in memory stay below a fixed size however long the
+// sequences are.
 #include <runtime/attention/backend.h>
 #include <runtime/attention/cuda_query.h>
 #include <runtime/attention/dropout.h>
@@ -68,7 +69,8 @@ class MathBackend : public SdpaBackend {
 
   std::string supports(const SdpaProblem& p, SdpaPass) const override {
     if (p.hasDropout() && isStreamCapturing(p.query.device())) {
-      return "its dropout reads torch's generator on the host, which cannot be captured into a graph";
+      return "its dropout reads torch's generator on the host, which cannot be captured into a "
+             "graph";
     }
     return "";
   }
@@ -81,8 +83,8 @@ class MathBackend : public SdpaBackend {
         memoryOrder(p.query),
         p.query.options());
     if (p.training) {
-      result.logsumexp = at::empty(
-          {p.batch(), p.heads(), p.queryLength()}, p.query.options().dtype(at::kFloat));
+      result.logsumexp =
+          at::empty({p.batch(), p.heads(), p.queryLength()}, p.query.options().dtype(at::kFloat));
     }
     std::optional<DropoutMask> dropout;
     if (p.hasDropout()) {
@@ -144,7 +146,8 @@ class MathBackend : public SdpaBackend {
         const at::Tensor query = queryRows(p, s, b);
         const at::Tensor prob = probabilities(p, s, b, scores(p, s, b, query, side.key), in);
         const at::Tensor grad_out = part(in.grad_out, b).to(s.type);
-        // Row sums of P dP, from the output: also right when the output covers more keys than these.
+        // Row sums of P dP, from the output: also right when the output covers more keys than
+        // these.
         const at::Tensor delta =
             grad_out.mul(part(in.attn_out, b).to(s.type)).sum(-1, /*keepdim=*/true);
         const at::Tensor rows =
@@ -164,9 +167,10 @@ class MathBackend : public SdpaBackend {
         const at::Tensor by_group = grouped(grad, s, b);
         result.grad_query.narrow(0, b.n0, b.n)
             .narrow(2, b.l0, b.l)
-            .copy_(at::matmul(by_group, side.key)
-                       .mul_(p.scale)
-                       .view({b.n, s.heads, b.l, p.headSize()}));
+            .copy_(
+                at::matmul(by_group, side.key)
+                    .mul_(p.scale)
+                    .view({b.n, s.heads, b.l, p.headSize()}));
         grad_key.add_(at::matmul(by_group.mT(), query)); // query carries the scale
       }
       result.grad_key.narrow(0, first.n0, first.n).copy_(grad_key);
@@ -200,8 +204,8 @@ class MathBackend : public SdpaBackend {
     at::Tensor key, value;
   };
 
-  // Scaled query rows; the heads of a group stand below each other, so that one product serves them:
-  // [n, Hk, group * l, E].
+  // Scaled query rows; the heads of a group stand below each other, so that one product serves
+  // them: [n, Hk, group * l, E].
   static at::Tensor queryRows(const SdpaProblem& p, const Shapes& s, const Block& b) {
     return (part(p.query, b).to(s.type) * p.scale)
         .reshape({b.n, s.kv_heads, s.group * b.l, p.headSize()});
@@ -242,11 +246,13 @@ class MathBackend : public SdpaBackend {
       const Block& b,
       at::Tensor x,
       const SdpaBackwardInputs& in) {
-    at::Tensor lse = in.logsumexp.narrow(0, b.n0, b.n).narrow(2, b.l0, b.l).unsqueeze(-1).to(s.type);
+    at::Tensor lse =
+        in.logsumexp.narrow(0, b.n0, b.n).narrow(2, b.l0, b.l).unsqueeze(-1).to(s.type);
     if (p.query.scalar_type() == at::kDouble) {
       // logsumexp is float32: sharpen it where it is that of these very scores.
       const at::Tensor own = x.logsumexp(-1, /*keepdim=*/true);
-      lse = at::where(own.sub(lse).abs().le(lse.abs().clamp_min(1.0).mul(kSameLogsumexp)), own, lse);
+      lse =
+          at::where(own.sub(lse).abs().le(lse.abs().clamp_min(1.0).mul(kSameLogsumexp)), own, lse);
     }
     lse = lse.masked_fill(lse.eq(-kInf), kInf); // rows without a key: all 0
     return x.sub_(lse).exp_();

@@ -1,6 +1,6 @@
 #include <ir/exceptions.h>
-#include <runtime/attention/problem.h>
 #include <runtime/aten_helpers.h>
+#include <runtime/attention/problem.h>
 
 #include <ATen/ops/empty_strided.h>
 

@@ -14,14 +14,14 @@ namespace nvfuser {
 
 enum class SdpaPass { Forward, Backward };
 
-/// One attention call. Leading dimensions are flattened into one batch dimension N; a bias or mask is
-/// 4-D with each dimension 1 or that of the scores [N, H, L, S].
+/// One attention call. Leading dimensions are flattened into one batch dimension N; a bias or mask
+/// is 4-D with each dimension 1 or that of the scores [N, H, L, S].
 struct SdpaProblem {
   at::Tensor query; ///< [N, H, L, E]
-  at::Tensor key; ///< [N, Hk, S, E]
+  at::Tensor key;   ///< [N, Hk, S, E]
   at::Tensor value; ///< [N, Hk, S, Ev]
-  at::Tensor bias; ///< undefined when absent
-  at::Tensor mask; ///< undefined when absent; Bool, true keeps
+  at::Tensor bias;  ///< undefined when absent
+  at::Tensor mask;  ///< undefined when absent; Bool, true keeps
   double dropout_p = 0.0;
   bool is_causal = false;
   CausalAlignment alignment = CausalAlignment::TopLeft;
@@ -71,7 +71,8 @@ struct SdpaProblem {
   }
   /// Batch rows [begin, begin + count).
   SdpaProblem narrowBatch(int64_t begin, int64_t count) const;
-  /// "query [2, 8, 16, 64] (stride [...]), key ..., BFloat16 on cuda:0, causal top-left, dropout_p 0.1"
+  /// "query [2, 8, 16, 64] (stride [...]), key ..., BFloat16 on cuda:0, causal top-left, dropout_p
+  /// 0.1"
   std::string toString() const;
 };
 
@@ -86,16 +87,22 @@ struct SdpaArguments {
   bool bias_grad = false;
 };
 
-/// Checks and flattens. RuntimeError, naming `op` and the shapes, dtypes or devices, when they do not fit.
+/// Checks and flattens. RuntimeError, naming `op` and the shapes, dtypes or devices, when they do
+/// not fit.
 SdpaProblem makeSdpaProblem(std::string_view op, const SdpaArguments& arguments);
 
-/// [A.., x, y, z] -> [product of A, x, y, z], keeping the last `keep` dims. A view where strides allow it.
+/// [A.., x, y, z] -> [product of A, x, y, z], keeping the last `keep` dims. A view where strides
+/// allow it.
 at::Tensor flattenBatch(const at::Tensor& tensor, int64_t keep);
 
-/// Dims from outermost to innermost in memory, as an elementwise result of `tensor` would have them.
+/// Dims from outermost to innermost in memory, as an elementwise result of `tensor` would have
+/// them.
 std::vector<int64_t> memoryOrder(const at::Tensor& tensor);
 /// An uninitialised dense tensor whose dims lie in memory in `order`.
-at::Tensor emptyInOrder(at::IntArrayRef sizes, const std::vector<int64_t>& order, const at::TensorOptions& options);
+at::Tensor emptyInOrder(
+    at::IntArrayRef sizes,
+    const std::vector<int64_t>& order,
+    const at::TensorOptions& options);
 /// `tensor` when it is dense in that order, else a copy that is.
 at::Tensor inOrder(const at::Tensor& tensor, const std::vector<int64_t>& order);
 

@@ -56,8 +56,8 @@ void recordRun(const SdpaBackend& backend, SdpaPass pass) {
 
 // --- choice ---
 
-const SdpaBackend* const kBackends[] = {
-    &cudnnBackend(), &flashBackend(), &efficientBackend(), &cpuFlashBackend(), &mathBackend()};
+const SdpaBackend* const kBackends[] =
+    {&cudnnBackend(), &flashBackend(), &efficientBackend(), &cpuFlashBackend(), &mathBackend()};
 
 std::string backendNames() {
   std::string text = "auto";
@@ -73,8 +73,7 @@ const SdpaBackend& backendNamed(std::string_view op, const std::string& name) {
       return *backend;
     }
   }
-  NVF_CHECK(
-      false, op, ": there is no attention backend '", name, "'; there are ", backendNames());
+  NVF_CHECK(false, op, ": there is no attention backend '", name, "'; there are ", backendNames());
   std::abort();
 }
 
@@ -148,8 +147,7 @@ SdpaBackwardResult backwardWith(
     const int64_t count = std::min(rows, p.batch() - begin);
     const auto of = [&](const at::Tensor& t) { return t.narrow(0, begin, count); };
     const SdpaBackwardResult part = backend.backward(
-        p.narrowBatch(begin, count),
-        {of(in.grad_out), of(in.attn_out), of(in.logsumexp), in.rng});
+        p.narrowBatch(begin, count), {of(in.grad_out), of(in.attn_out), of(in.logsumexp), in.rng});
     of(result.grad_query).copy_(part.grad_query);
     of(result.grad_key).copy_(part.grad_key);
     of(result.grad_value).copy_(part.grad_value);
@@ -160,8 +158,8 @@ SdpaBackwardResult backwardWith(
   return result;
 }
 
-// Chooses a backend and runs it. Under "auto" a kernel that refuses after all passes the call on to the
-// next one: what a release of cuDNN takes is not known in full beforehand.
+// Chooses a backend and runs it. Under "auto" a kernel that refuses after all passes the call on to
+// the next one: what a release of cuDNN takes is not known in full beforehand.
 template <typename Run>
 auto choose(
     std::string_view op,
@@ -244,8 +242,8 @@ std::vector<const SdpaBackend*> sdpaBackendOrder(const SdpaProblem& p, SdpaPass 
     return {flash, efficient, cudnn, math, cpu_flash};
   }
   // Bottom-right calls are those of the flash-named ops, whose callers compare with flash.
-  // Measured on an H200 (bf16, D 128, 8192 keys): cuDNN 0.80 ms, flash 1.52 ms, efficient 3.15 ms. Before
-  // Hopper cuDNN is the slower one.
+  // Measured on an H200 (bf16, D 128, 8192 keys): cuDNN 0.80 ms, flash 1.52 ms, efficient 3.15 ms.
+  // Before Hopper cuDNN is the slower one.
   if (p.alignment == CausalAlignment::BottomRight || computeCapability(device) < 90) {
     return {flash, cudnn, efficient, math, cpu_flash};
   }
