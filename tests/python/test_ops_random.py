@@ -187,6 +187,23 @@ def test_the_printed_form_draws_the_same(name):
         assert first.dtype == second.dtype and torch.equal(first, second)
 
 
+def test_slots_follow_the_outputs_and_not_the_order_of_definition():
+    """A node that no output needs takes no slot, and the printed form, which is made in reading order, draws the same."""
+    with FusionDefinition() as fd:
+        late, _, early = (fd.ops.uniform(0.0, 1.0, [8]) for _ in range(3))
+        fd.add_output(early)
+        fd.add_output(late)
+    text = repr(fd)
+    first = seeded(fd, [])
+    for a, b in zip(first, seeded(from_text(text), []), strict=True):
+        assert torch.equal(a, b)
+    with FusionDefinition() as fd:
+        fd.add_output(fd.ops.uniform(0.0, 1.0, [8]))
+    torch.manual_seed(7)
+    assert torch.equal(fd.execute([], device="cpu")[0], first[0])
+    assert torch.equal(fd.execute([], device="cpu")[0], first[1])
+
+
 def test_dropout_of_a_broadcast_operand_keeps_rows_equal():
     """The mask is drawn for the small tensor and then stretched."""
     x, ones = torch.ones(64), torch.ones(16, 64)
