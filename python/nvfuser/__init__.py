@@ -4,7 +4,6 @@
 
 - ``torch.compile(f, backend="nvfuser")`` (`nvfuser.dynamo`) and `compile_report`, which says what went where,
 - `sdpa_backends`: which attention backends take a problem, or why not,
-- `nvfuser.passes`: graph passes that need no compiled part,
 - the command line ``python -m nvfuser``.
 
 Names are resolved when they are first used, so ``import nvfuser`` costs neither torch nor the compiled part.
@@ -23,7 +22,7 @@ _OWN_NAMES = {
     "compile_report": "nvfuser.dynamo",
     "sdpa_backends": "nvfuser.attention",
 }
-_SUBMODULES = ("attention", "demo", "demo_model", "dynamo", "info", "passes", "pytorch_utils")
+_SUBMODULES = ("attention", "demo", "demo_model", "dynamo", "info", "pytorch_utils")
 
 _torch_backends.register()
 _install_import_pointers()
