@@ -6,6 +6,7 @@
 #include <ir/traversal.h>
 
 #include <algorithm>
+#include <iterator>
 #include <unordered_set>
 
 namespace nvfuser {
@@ -62,7 +63,7 @@ void Fusion::cloneInto(Fusion& copy, IrCloner& cloner) const {
   for (const Val* val : vals_) {
     cloner.clone(val);
   }
-  for (const Expr* expr : exprs_) {
+  for (const Expr* expr : allExprs()) {
     Expr* expr_copy = cloner.clone(expr);
     expr_copy->name_ = expr->name_;
   }
@@ -168,7 +169,11 @@ std::vector<Expr*> Fusion::exprs() const {
 }
 
 std::vector<Expr*> Fusion::allExprs() const {
-  return exprs_;
+  std::vector<Expr*> result;
+  std::copy_if(exprs_.begin(), exprs_.end(), std::back_inserter(result), [](const Expr* expr) {
+    return !expr->removed_;
+  });
+  return result;
 }
 
 std::vector<TensorView*> Fusion::tensorViews() const {
@@ -205,7 +210,7 @@ void Fusion::removeExpr(Expr* expr) {
       out->definition_ = nullptr;
     }
   }
-  std::erase(exprs_, expr);
+  expr->removed_ = true;
 }
 
 Expr* Fusion::replaceOperand(Expr* expr, Val* from, Val* to) {
@@ -279,6 +284,7 @@ class CanonicalWriter {
     for (const auto& c : tv->domain()->contiguity()) {
       text_ += !c.has_value() ? 'n' : *c ? 't' : 'f';
     }
+    text_ += tv->hasAllocation() ? "a" : "";
     for (int64_t order : tv->domain()->strideOrder()) {
       text_ += "o" + std::to_string(order);
     }

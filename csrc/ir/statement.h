@@ -282,6 +282,7 @@ class Expr : public Statement {
 
   ExprParts parts_;
   std::vector<Val*> inputs_;
+  bool removed_ = false; ///< unlinked from the graph; see Fusion::removeExpr
 };
 
 /// Boilerplate of a node class: the inherited constructor, the name and newLike.
