@@ -205,13 +205,28 @@ NodeTraits LoadStoreOp::traits() const {
 ScalarValue LoadStoreOp::foldScalars(const std::vector<ScalarValue>& operands) const {
   return operands[0];
 }
+namespace {
+
+// The memory order that a copy was asked for, logical order spelled out; empty where nothing was asked.
+std::vector<int64_t> askedOrder(const TensorView* tv) {
+  auto order = tv->domain()->strideOrder();
+  if (order.empty() && tv->hasAllocation() && tv->getMaybeAllocationDomain() == tv->getLogicalDomain()) {
+    for (int64_t rank = tv->nDims(); rank-- > 0;) {
+      order.push_back(rank);
+    }
+  }
+  return order;
+}
+
+} // namespace
+
 PythonCall LoadStoreOp::pythonCall() const {
   if (output(0)->isTensor()) {
     const auto* out = outTensor(this);
     if (const auto permutation = permutationOf(out); !permutation.empty()) {
       return {"permute", {py::arg(input(0)), py::kw("dims", py::listText(permutation))}};
     }
-    if (const auto order = out->domain()->strideOrder(); !order.empty()) {
+    if (const auto order = askedOrder(out); !order.empty()) {
       return {"stride_order", {py::arg(input(0)), py::kw("stride_order", py::listText(order))}};
     }
   }

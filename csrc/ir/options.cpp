@@ -181,6 +181,11 @@ OptionMap parseOptions(std::string_view variable, std::string_view text, const N
   return options;
 }
 
+void checkOptionsOfEnvironment() {
+  enabledByEnvironment();
+  disabledByEnvironment();
+}
+
 bool isOptionEnabled(std::string_view name) {
   NVF_ERROR(isKnown(enableOptionNames(), name), name);
   for (const OptionsGuard* guard = innermost; guard != nullptr; guard = guard->previous_) {

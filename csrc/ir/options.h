@@ -36,6 +36,9 @@ struct RegisterDumpOptions {
   explicit RegisterDumpOptions(const std::vector<std::string_view>& names);
 };
 
+/// Reads NVFUSER_ENABLE and NVFUSER_DISABLE, so that unknown names are refused before they are asked for.
+void checkOptionsOfEnvironment();
+
 /// Enabled by the environment or by the innermost guard. InternalError when the name is not in the list.
 bool isOptionEnabled(std::string_view name);
 bool isOptionDisabled(std::string_view name);

@@ -2,7 +2,6 @@
 #include <runtime/aten_helpers.h>
 
 #include <ATen/ATen.h>
-#include <ATen/ScalarOps.h>
 
 #include <numeric>
 
@@ -11,16 +10,6 @@ namespace nvfuser {
 at::Tensor withType(const at::Tensor& tensor, DataType dtype) {
   const at::ScalarType type = toAtenType(dtype);
   return tensor.scalar_type() == type ? tensor : tensor.to(type);
-}
-
-at::Tensor wrappedNumber(const ScalarValue& value) {
-  at::Tensor tensor = c10::scalar_to_tensor(toAtenScalar(value));
-  tensor.unsafeGetTensorImpl()->set_wrapped_number(true);
-  return tensor;
-}
-
-at::Tensor asPlainTensor(const at::Tensor& tensor) {
-  return tensor.unsafeGetTensorImpl()->is_wrapped_number() ? tensor.clone() : tensor;
 }
 
 std::vector<int64_t> intsOf(const std::vector<EvalValue>& operands, size_t first, size_t count) {

@@ -10,10 +10,6 @@ namespace nvfuser {
 
 /// The tensor in the ATen type of `dtype`; the same tensor when it has it.
 at::Tensor withType(const at::Tensor& tensor, DataType dtype);
-/// A number as a 0-dim CPU tensor that takes part in type promotion as a number.
-at::Tensor wrappedNumber(const ScalarValue& value);
-/// The same 0-dim tensor without the mark of a number.
-at::Tensor asPlainTensor(const at::Tensor& tensor);
 /// The integers among operands[first .. first + count).
 std::vector<int64_t> intsOf(const std::vector<EvalValue>& operands, size_t first, size_t count);
 /// "[2, 3]"

@@ -24,13 +24,23 @@ bool bothIntegral(const at::Tensor& a, const at::Tensor& b) {
 }
 
 at::Tensor quotient(const at::Tensor& a, const at::Tensor& b) {
-  return bothIntegral(a, b) ? at::div(a, b, "trunc") : at::div(a, b);
+  if (!bothIntegral(a, b)) {
+    return at::div(a, b);
+  }
+  if (a.is_cpu() && b.is_cpu() && b.scalar_type() != at::kBool) {
+    // The processor traps on the smallest integer divided by -1, which wraps to itself.
+    const at::Tensor negates = at::eq(b, -1);
+    if (negates.any().item<bool>()) {
+      return at::where(negates, at::neg(a), at::div(a, at::where(negates, 1, b), "trunc"));
+    }
+  }
+  return at::div(a, b, "trunc");
 }
 
 at::Tensor powerOf(const at::Tensor& a, const at::Tensor& b) {
-  // ATen refuses negative integer exponents that are numbers; tensors of them it takes.
-  if (bothIntegral(a, b)) {
-    return at::pow(a, asPlainTensor(b));
+  // ATen squares and takes roots for exponents that are numbers; negative integers it takes in tensors only.
+  if (b.dim() == 0 && a.dim() > 0 && b.is_cpu() && !bothIntegral(a, b)) {
+    return at::pow(a, b.item());
   }
   return at::pow(a, b);
 }

@@ -1,3 +1,4 @@
+#include <ir/options.h>
 #include <ir/tensor_view.h>
 #include <runtime/fusion_executor_cache.h>
 #include <runtime/input_checks.h>
@@ -97,6 +98,7 @@ FusionExecutorCache::FusionExecutorCache(
     bool /*auto_schedule*/)
     : fusion_(std::move(fusion)), state_(std::make_unique<State>()) {
   NVF_CHECK(fusion_ != nullptr, "FusionExecutorCache needs a Fusion");
+  checkOptionsOfEnvironment();
 }
 
 FusionExecutorCache::~FusionExecutorCache() = default;

@@ -114,6 +114,7 @@ const Val* viewedValue(const Val* val) {
 void FusionKernelRuntime::layOutOutputs() {
   const auto& inputs = fusion_->inputs();
   std::unordered_map<const Val*, int> written;
+  std::unordered_map<const Val*, int> updated;
   for (size_t i = 0; i < fusion_->outputs().size(); ++i) {
     const Val* val = fusion_->outputs()[i];
     Output out{};
@@ -126,6 +127,7 @@ void FusionKernelRuntime::layOutOutputs() {
       out.alias_input = static_cast<int>(it - inputs.begin());
       out.hidden = alias->hidden;
       written[val] = out.alias_input;
+      updated[alias->input] = out.alias_input;
     }
     if (val->isTensor()) {
       const auto* tv = val->as<TensorView>();
@@ -155,9 +157,12 @@ void FusionKernelRuntime::layOutOutputs() {
     outputs_.push_back(std::move(out));
   }
   for (size_t i = 0; i < outputs_.size(); ++i) {
-    const auto it = written.find(fusion_->outputs()[i]);
-    if (it != written.end() && !outputs_[i].hidden) {
+    const Val* val = fusion_->outputs()[i];
+    if (const auto it = written.find(val); it != written.end() && !outputs_[i].hidden) {
       outputs_[i].written_input = it->second;
+    } else if (const auto input = updated.find(val); input != updated.end()) {
+      // An input asked for as it is comes back as itself, updated.
+      outputs_[i].written_input = input->second;
     }
   }
 }
