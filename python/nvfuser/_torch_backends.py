@@ -35,13 +35,18 @@ def _fill(registry) -> None:
 
 
 class _AfterRegistryImport(importlib.abc.MetaPathFinder):
-    """Fills the registry right after its module has run, then steps out of the way."""
+    """Fills the registry right after its module has run, then leaves sys.meta_path."""
+
+    _searching = False
 
     def find_spec(self, fullname, path=None, target=None):
-        if fullname != _REGISTRY_MODULE:
+        if fullname != _REGISTRY_MODULE or self._searching:
             return None
-        sys.meta_path.remove(self)
-        spec = importlib.util.find_spec(fullname)
+        self._searching = True  # the search below comes here too
+        try:
+            spec = importlib.util.find_spec(fullname)
+        finally:
+            self._searching = False
         if spec is None or spec.loader is None:
             return spec
         run_module = spec.loader.exec_module
@@ -49,6 +54,8 @@ class _AfterRegistryImport(importlib.abc.MetaPathFinder):
         def exec_module(module):
             run_module(module)
             _fill(module)
+            if self in sys.meta_path:
+                sys.meta_path.remove(self)
 
         spec.loader.exec_module = exec_module
         return spec

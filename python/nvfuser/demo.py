@@ -181,15 +181,17 @@ class _Steps:
         print(f" {seconds:6.2f} s  {'; '.join(outcome)}".rstrip(), flush=True)
 
 
-def _median_seconds(function: Callable[[], object], device: str, repeats: int = 5) -> float:
-    times = []
+def _median_seconds(functions: list[Callable[[], object]], device: str, repeats: int = 7) -> list[float]:
+    """The median time of each function; they take turns, so that a change in load meets all."""
+    times: list[list[float]] = [[] for _ in functions]
     for _ in range(repeats):
-        start = time.perf_counter()
-        function()
-        if device == "cuda":
-            torch.cuda.synchronize()
-        times.append(time.perf_counter() - start)
-    return statistics.median(times)
+        for function, record in zip(functions, times):
+            start = time.perf_counter()
+            function()
+            if device == "cuda":
+                torch.cuda.synchronize()
+            record.append(time.perf_counter() - start)
+    return [statistics.median(record) for record in times]
 
 
 def _print_similarity(vectors: Tensor) -> None:
@@ -245,8 +247,7 @@ def _demo(device: str) -> None:
     with steps.step(f"compiling, encoding {len(SENTENCES)} sentences of {mask.sum(1).min()} to {ids.shape[1]} tokens"):
         vectors, encoding = encode_both(model, compiled, ids, mask)
     with steps.step("encoding again, warm") as outcome, torch.no_grad():
-        warm = _median_seconds(lambda: compiled(ids, mask), device)
-        eager = _median_seconds(lambda: model(ids, mask), device)
+        warm, eager = _median_seconds([lambda: compiled(ids, mask), lambda: model(ids, mask)], device)
         outcome.append(f"median {warm * 1e3:.1f} ms, eager {eager * 1e3:.1f} ms")
     _print_similarity(vectors)
     report = nvfuser.compile_report(reset=True)
