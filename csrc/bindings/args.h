@@ -1,7 +1,8 @@
-// What bound functions take and give: handles that keep their fusion alive, tensors, scalars, shapes, lists.
+// What bound functions take and give: handles that keep their fusion alive, tensors, scalars,
+// shapes, lists.
 //
-// Folder csrc/bindings: the extension module _C_DIRECT, one file a topic. Only torch_conversion.cpp includes torch's
-// Python headers.
+// Folder csrc/bindings: the extension module _C_DIRECT, one file a topic. Only torch_conversion.cpp
+// includes torch's Python headers.
 #pragma once
 
 #include <ir/builder.h>
@@ -19,7 +20,8 @@ namespace nvfuser::bindings {
 
 namespace py = pybind11;
 
-/// A Python handle to a node owns a share of the node's fusion, so it stays valid when the definition is gone.
+/// A Python handle to a node owns a share of the node's fusion, so it stays valid when the
+/// definition is gone.
 template <typename T>
 std::shared_ptr<T> share(T* node) {
   return std::shared_ptr<T>(node->fusion()->shared_from_this(), node);
@@ -82,8 +84,8 @@ struct NewTensor {
   TensorView* tv;
 };
 
-/// Turns the arguments of one call of an op into values of the active fusion. Values of another fusion raise
-/// RuntimeError that names the op.
+/// Turns the arguments of one call of an op into values of the active fusion. Values of another
+/// fusion raise RuntimeError that names the op.
 class OpCall {
  public:
   explicit OpCall(std::string_view op) : op_(op), fusion_(FusionGuard::activeOrThrow()) {}

@@ -11,7 +11,7 @@ namespace {
 using Contiguity = std::vector<std::optional<bool>>;
 
 struct Descriptor {
-  Contiguity contiguity; ///< in allocation order, slowest first
+  Contiguity contiguity;             ///< in allocation order, slowest first
   std::vector<int64_t> stride_order; ///< rank of each dim in memory, 0 = fastest
 };
 
@@ -52,8 +52,8 @@ Descriptor describe(const std::vector<int64_t>& sizes, const std::vector<int64_t
     if (sizes[dim] == 1 || strides[dim] == 0) {
       continue;
     }
-    result.contiguity[place] = inner.has_value() ? strides[dim] == strides[*inner] * sizes[*inner]
-                                                 : strides[dim] == 1;
+    result.contiguity[place] =
+        inner.has_value() ? strides[dim] == strides[*inner] * sizes[*inner] : strides[dim] == 1;
     inner = dim;
   }
   return result;
@@ -167,9 +167,7 @@ namespace pybind11::detail {
 
 template <>
 struct type_caster<nvfuser::bindings::ContiguityArg> {
-  PYBIND11_TYPE_CASTER(
-      nvfuser::bindings::ContiguityArg,
-      const_name("Sequence[bool | None]"));
+  PYBIND11_TYPE_CASTER(nvfuser::bindings::ContiguityArg, const_name("Sequence[bool | None]"));
   bool load(handle source, bool) {
     if (!PyList_Check(source.ptr()) && !PyTuple_Check(source.ptr())) {
       return false;
@@ -266,7 +264,8 @@ RuntimeError: a size below -1, lengths that differ, a stride_order that is no pe
       },
       py::arg("value"),
       py::arg("dtype") = py::none(),
-      "A constant of this value, cast to `dtype`; with value None a symbolic scalar of `dtype`. Without "
+      "A constant of this value, cast to `dtype`; with value None a symbolic scalar of `dtype`. "
+      "Without "
       "dtype: complex ComplexDouble, float Double, int and bool Int.");
   m.def(
       "compute_tensor_descriptor",

@@ -21,8 +21,7 @@ std::vector<std::string> optionNames(const py::handle& names, const char* keywor
       keyword,
       " must be a list of option names");
   for (const py::handle name : names) {
-    NVF_CHECK_AS(
-        Type, py::isinstance<py::str>(name), keyword, " must be a list of option names");
+    NVF_CHECK_AS(Type, py::isinstance<py::str>(name), keyword, " must be a list of option names");
     result.push_back(name.cast<std::string>());
   }
   return result;
@@ -37,8 +36,9 @@ py::list toList(const std::vector<EvalValue>& outputs) {
   return result;
 }
 
-// Runs without recording for autograd and without the GIL. A TorchDispatchMode sees the fusion as one call: the
-// ATen ops that evaluate it stay below it, unless an input is of a subclass that has its own rules.
+// Runs without recording for autograd and without the GIL. A TorchDispatchMode sees the fusion as
+// one call: the ATen ops that evaluate it stay below it, unless an input is of a subclass that has
+// its own rules.
 std::vector<EvalValue> run(
     FusionExecutorCache& cache,
     const std::vector<EvalValue>& inputs,

@@ -11,8 +11,8 @@ namespace nvfuser::bindings {
 
 namespace {
 
-// The fusions that Python made active on one thread, innermost last. Python may drop guards in any order and on any
-// thread; what is active is always the innermost guard that is left.
+// The fusions that Python made active on one thread, innermost last. Python may drop guards in any
+// order and on any thread; what is active is always the innermost guard that is left.
 struct GuardStack {
   struct Entry {
     std::shared_ptr<Fusion> fusion;
@@ -54,7 +54,8 @@ class PyFusionGuard {
       return;
     }
     entry_->dropped = true;
-    // Another thread's stack keeps the entry, and so the fusion, until that thread uses its stack again.
+    // Another thread's stack keeps the entry, and so the fusion, until that thread uses its stack
+    // again.
     if (thread_ == std::this_thread::get_id()) {
       guardStack().update();
     }
@@ -101,12 +102,14 @@ void bindFusion(py::module_& m) {
           "True for the same inputs, operations, outputs and in-place outputs.")
       .def("__hash__", &Fusion::hash)
       .def("__str__", [](const Fusion& self) { return self.printMath(); })
-      .def("inputs", [](Fusion& self) { return handlesOf(self.inputs()); }, "The list of inputs.")
+      .def(
+          "inputs", [](Fusion& self) { return handlesOf(self.inputs()); }, "The list of inputs.")
       .def(
           "outputs",
           [](Fusion& self) { return handlesOf(self.outputs()); },
           "The list of outputs, hidden in-place ones included.")
-      .def("vals", [](Fusion& self) { return handlesOf(self.vals()); }, "Every value.")
+      .def(
+          "vals", [](Fusion& self) { return handlesOf(self.vals()); }, "Every value.")
       .def(
           "exprs",
           [](Fusion& self) { return handlesOf(self.exprs()); },
@@ -136,7 +139,8 @@ void bindFusion(py::module_& m) {
           },
           py::arg("output"),
           py::arg("alias_input"),
-          "Writes `output` into the storage of the fusion input `alias_input`; it is returned only if "
+          "Writes `output` into the storage of the fusion input `alias_input`; it is returned only "
+          "if "
           "it is also added plainly. RuntimeError unless alias_input is an input of the same dtype "
           "and rank.")
       .def("add_output", &addOutput, py::arg("output"), "Scalars are refused with RuntimeError.")

@@ -31,18 +31,18 @@ void bindIdModel(py::module_& idm) {
       .def("__str__", &ValGraph::toString);
   py::class_<IdModel>(idm, "IdModel", "The graphs of a fusion, one for each IdMappingMode.")
       .def(
-          py::init([](const Fusion& fusion,
-                      bool build_graphs,
-                      bool allow_self_mapping,
-                      bool validate) {
-            return std::make_unique<IdModel>(&fusion, build_graphs, allow_self_mapping, validate);
-          }),
+          py::init(
+              [](const Fusion& fusion, bool build_graphs, bool allow_self_mapping, bool validate) {
+                return std::make_unique<IdModel>(
+                    &fusion, build_graphs, allow_self_mapping, validate);
+              }),
           py::arg("fusion"),
           py::arg("build_graphs") = false,
           py::arg("allow_self_mapping") = true,
           py::arg("validate") = false,
           py::keep_alive<1, 2>(),
-          "RuntimeError when allow_self_mapping is False and two dims of one tensor are the same dim.")
+          "RuntimeError when allow_self_mapping is False and two dims of one tensor are the same "
+          "dim.")
       .def(
           "maybe_build_graph",
           &IdModel::maybeBuildGraph,

@@ -13,8 +13,8 @@ struct RuntimeInputs {
   bool has_dispatch_subclass = false;
 };
 
-/// Tensors and Python numbers; nested lists and tuples are flattened. TypeError when `inputs` is no iterable of
-/// these, RuntimeError for an element of another type or an int beyond 64 bits.
+/// Tensors and Python numbers; nested lists and tuples are flattened. TypeError when `inputs` is no
+/// iterable of these, RuntimeError for an element of another type or an int beyond 64 bits.
 RuntimeInputs flattenInputs(pybind11::handle inputs);
 
 } // namespace nvfuser::bindings

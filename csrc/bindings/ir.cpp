@@ -58,7 +58,8 @@ void bindIr(py::module_& m) {
           "inputs",
           [](const Expr& self) { return handlesOf(self.inputs()); },
           "The operands that are present.")
-      .def("outputs", [](const Expr& self) { return handlesOf(self.outputs()); }, "The results.")
+      .def(
+          "outputs", [](const Expr& self) { return handlesOf(self.outputs()); }, "The results.")
       .def(
           "name",
           [](const Expr& self) { return std::string(self.opName()); },
@@ -67,8 +68,10 @@ void bindIr(py::module_& m) {
   py::class_<IterDomain, Val, std::shared_ptr<IterDomain>>(
       m, "IterDomain", "One dimension of a tensor or one loop.")
       .def("is_reduction", &IterDomain::isReduction, "True when the dimension is reduced.")
-      .def("is_broadcast", &IterDomain::isBroadcast, "True when the dimension has size 1 in memory.")
-      .def("extent", [](IterDomain& self) { return handleOf(self.extent()); }, "The size, a Val.")
+      .def(
+          "is_broadcast", &IterDomain::isBroadcast, "True when the dimension has size 1 in memory.")
+      .def(
+          "extent", [](IterDomain& self) { return handleOf(self.extent()); }, "The size, a Val.")
       .def("parallel_type", &IterDomain::parallelType, "The ParallelType.")
       .def(
           "parallelize",

@@ -7,8 +7,7 @@ namespace nvfuser::bindings {
 
 namespace {
 
-using RandomBuilder =
-    TensorView* (*)(const std::vector<Val*>&, Val*, Val*, DataType, Val*, Val*);
+using RandomBuilder = TensorView* (*)(const std::vector<Val*>&, Val*, Val*, DataType, Val*, Val*);
 
 void defineRandom(
     py::module_& ops,

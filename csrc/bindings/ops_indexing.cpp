@@ -18,7 +18,8 @@ void bindLookups(py::module_& ops) {
       py::arg("arg"),
       py::arg("index"),
       py::arg("dim"),
-      "Element `index` (an integer Val) of dim `dim`, which goes away. RuntimeError: a dim out of range.");
+      "Element `index` (an integer Val) of dim `dim`, which goes away. RuntimeError: a dim out of "
+      "range.");
   ops.def(
       "index_select",
       [](const Tensor& arg, const Tensor& index, int64_t dim) {
@@ -90,8 +91,7 @@ RuntimeError: ranks or dtypes that differ, a dim out of range, an index that is 
         Val* norm = call(max_norm);
         Val* type = call(norm_type);
         Val* scale = call(scale_grad_by_freq);
-        return NewTensor{
-            embeddingFwd(in, table, padding, norm, type, scale, call(sparse))};
+        return NewTensor{embeddingFwd(in, table, padding, norm, type, scale, call(sparse))};
       },
       py::arg("input"),
       py::arg("weight"),
@@ -136,7 +136,8 @@ negative or larger than the size.)");
       py::arg("dim"),
       py::arg("descending") = false,
       py::arg("stable") = false,
-      "The Int indices that sort `arg` along `dim`; zeros of a 0-dim tensor. RuntimeError: a dim out of "
+      "The Int indices that sort `arg` along `dim`; zeros of a 0-dim tensor. RuntimeError: a dim "
+      "out of "
       "range.");
 }
 

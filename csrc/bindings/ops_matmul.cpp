@@ -7,7 +7,8 @@ namespace nvfuser::bindings {
 
 namespace {
 
-// The second and third result of a scaled product exist only on devices with hardware block scaling.
+// The second and third result of a scaled product exist only on devices with hardware block
+// scaling.
 void refuseBlockOutputs(const char* op, int64_t block_scale_size, bool gamma) {
   NVF_CHECK(
       block_scale_size == 0 && !gamma,
@@ -25,7 +26,8 @@ Scaled scaled(const ScaledMmaOp::Operands& operands, DataType dtype) {
   throw UserError(
       ErrorKind::NotImplemented,
       std::string(op) +
-          ": needs CUTLASS kernels for compute capability 10.0 (Blackwell), which this build does not have");
+          ": needs CUTLASS kernels for compute capability 10.0 (Blackwell), which this build does "
+          "not have");
 }
 
 void bindGrouped(py::module_& ops) {
@@ -90,7 +92,8 @@ do not fit.)");
 }
 
 const char* const blackwell_only =
-    "Needs CUTLASS kernels for Blackwell devices, which this build does not have: raises NotImplementedError.";
+    "Needs CUTLASS kernels for Blackwell devices, which this build does not have: raises "
+    "NotImplementedError.";
 
 void bindBlackwellOps(py::module_& ops) {
   using MaybeTensor = std::optional<Tensor>;

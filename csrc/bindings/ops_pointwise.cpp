@@ -32,10 +32,11 @@ std::string promotionText(PromotionGroup group) {
 
 std::string documentation(const char* doc, PromotionGroup group, bool broadcasts) {
   std::string text = std::string(doc) + "\n\n" + promotionText(group);
-  text += broadcasts
-      ? "\nOperands: TensorViews or scalars; tensors broadcast as in torch. A TensorView if one of them is, else a Val."
-        "\nRuntimeError: sizes that do not broadcast, operands of another Fusion."
-      : "\nOperand: a TensorView of any rank or a scalar; the result is of the same kind and shape.";
+  text += broadcasts ? "\nOperands: TensorViews or scalars; tensors broadcast as in torch. A "
+                       "TensorView if one of them is, else a Val."
+                       "\nRuntimeError: sizes that do not broadcast, operands of another Fusion."
+                     : "\nOperand: a TensorView of any rank or a scalar; the result is of the same "
+                       "kind and shape.";
   return text;
 }
 
@@ -87,9 +88,7 @@ void bindCopies(py::module_& ops) {
       "A copy that ends the segment: what comes before it and after it run as different kernels.");
   ops.def(
       "cast",
-      [](const Operand& arg, DataType dtype) {
-        return NewVal{castOp(dtype, OpCall("cast")(arg))};
-      },
+      [](const Operand& arg, DataType dtype) { return NewVal{castOp(dtype, OpCall("cast")(arg))}; },
       py::arg("arg"),
       py::arg("dtype"),
       R"(`arg` (TensorView or scalar) as another DataType; a copy when it has that type.
@@ -155,7 +154,8 @@ The result has the common dtype of the operands; half types become Float.)");
       py::arg("limit"),
       py::arg("value"),
       py::pos_only(),
-      "x where x > limit, else value. x: TensorView or scalar; limit and value: scalars. dtype of x.");
+      "x where x > limit, else value. x: TensorView or scalar; limit and value: scalars. dtype of "
+      "x.");
   ops.def(
       "clamp",
       [](const Operand& x, const std::optional<Scalar>& min, const std::optional<Scalar>& max) {

@@ -15,7 +15,8 @@ void defineReduction(
     ReductionType type,
     const std::string& what,
     const std::string& types) {
-  const std::string all = what + " over all dims: a 0-dim TensorView (a copy of a 0-dim one).\n\n" + types;
+  const std::string all =
+      what + " over all dims: a 0-dim TensorView (a copy of a 0-dim one).\n\n" + types;
   const std::string some = what +
       R"( over one dim (int) or several (list or tuple; negatives count from the end).
 
@@ -113,9 +114,11 @@ The count has dtype Index. RuntimeError for a 0-dim operand, no dims, a dim out 
 
 void bindReductionOps(py::module_& ops) {
   const std::string sums =
-      "Bool and integers become Int; with `dtype` the operand is cast first. Empty dims give the identity.";
+      "Bool and integers become Int; with `dtype` the operand is cast first. Empty dims give the "
+      "identity.";
   const std::string extremes =
-      "The dtype is kept and NaN propagates. RuntimeError for complex operands and when `dtype` is given.";
+      "The dtype is kept and NaN propagates. RuntimeError for complex operands and when `dtype` is "
+      "given.";
   defineReduction(ops, "sum", ReductionType::Sum, "Sum", sums);
   defineReduction(ops, "prod", ReductionType::Prod, "Product", sums);
   defineReduction(ops, "max", ReductionType::Max, "Maximum", extremes);

@@ -2,6 +2,7 @@
 #include <bindings/bindings.h>
 
 #include <ops/sdpa.h>
+#include <runtime/attention/backend.h>
 
 namespace nvfuser::bindings {
 
@@ -18,6 +19,23 @@ CausalAlignment alignmentOf(const char* op, const std::string& name) {
       name,
       "\"");
   return name == "top_left" ? CausalAlignment::TopLeft : CausalAlignment::BottomRight;
+}
+
+const std::string& checkedBackend(const char* op, const std::string& name) {
+  std::string known = "auto";
+  for (const SdpaBackend* backend :
+       {&flashBackend(),
+        &efficientBackend(),
+        &cudnnBackend(),
+        &cpuFlashBackend(),
+        &mathBackend()}) {
+    if (name == backend->name()) {
+      return name;
+    }
+    known += ", " + std::string(backend->name());
+  }
+  NVF_CHECK(name == "auto", op, ": there is no attention backend \"", name, "\"; known: ", known);
+  return name;
 }
 
 // None, or a TensorView; scalars are refused.
@@ -137,12 +155,12 @@ void bindGeneral(py::module_& ops) {
          const std::string& backend,
          bool inference) -> py::object {
         const char* op = "sdpa_fwd";
-        const auto operands = forwardOperands(
-            op, query, key, value, bias, mask, {dropout_p, is_causal, scale});
+        const auto operands =
+            forwardOperands(op, query, key, value, bias, mask, {dropout_p, is_causal, scale});
         const auto outputs = sdpaFwd(
             operands,
             {.alignment = alignmentOf(op, causal_alignment),
-             .backend = backend,
+             .backend = checkedBackend(op, backend),
              .inference = inference});
         return inference ? py::cast(NewTensor{outputs.attn_out}) : forwardTuple(outputs);
       },
@@ -205,7 +223,7 @@ ValueError: an unknown causal_alignment. TypeError: a scalar where a TensorView 
         return backwardTuple(sdpaBwd(
             operands,
             {.alignment = alignmentOf(op, causal_alignment),
-             .backend = backend,
+             .backend = checkedBackend(op, backend),
              .bias_grad = bias_grad}));
       },
       py::arg("grad_output"),
@@ -253,7 +271,8 @@ void bindFlashNamed(py::module_& ops) {
               Type,
               !is_causal.has_value() && !scale.has_value(),
               op,
-              ": with dropout_p and is_causal as the fourth and fifth argument, scale is the sixth and last");
+              ": with dropout_p and is_causal as the fourth and fifth argument, scale is the sixth "
+              "and last");
           slots = {bias, mask, dropout_p};
           bias_slot.reset();
           mask_slot.reset();
@@ -309,7 +328,8 @@ form (query, key, value, dropout_p, is_causal, scale).)");
       py::arg("philox_seed"),
       py::arg("philox_offset"),
       py::arg("scale"),
-      "Gradients of sdpfa_fwd: (grad_query, grad_key, grad_value), in the shapes and dtypes of the operands. "
+      "Gradients of sdpfa_fwd: (grad_query, grad_key, grad_value), in the shapes and dtypes of the "
+      "operands. "
       "dropout_p, is_causal and scale: scalars or None.");
 }
 

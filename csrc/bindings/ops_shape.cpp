@@ -41,7 +41,8 @@ shape is shorter than that, a dim is out of range or named twice, sizes do not f
       },
       py::arg("arg"),
       py::arg("shape"),
-      "Sees dims of size 1 as longer ones and may add leading dims; -1 keeps a size. RuntimeError: a shape "
+      "Sees dims of size 1 as longer ones and may add leading dims; -1 keeps a size. RuntimeError: "
+      "a shape "
       "that is shorter than the rank or does not fit.");
 }
 
@@ -66,7 +67,8 @@ differs.)");
       },
       py::arg("arg"),
       py::arg("dims"),
-      "Dim i of the result is dim dims[i] of `arg`. RuntimeError: wrong count, a dim out of range or twice.");
+      "Dim i of the result is dim dims[i] of `arg`. RuntimeError: wrong count, a dim out of range "
+      "or twice.");
   ops.def(
       "squeeze",
       [](const Tensor& arg, const IntList& dims, bool squeeze_expanded) {
@@ -116,8 +118,7 @@ void bindSlices(py::module_& ops) {
          const Shape& end_indices,
          const std::optional<Shape>& strides,
          bool manual_normalization) {
-        return NewTensor{
-            sliceOf(arg, start_indices, end_indices, strides, manual_normalization)};
+        return NewTensor{sliceOf(arg, start_indices, end_indices, strides, manual_normalization)};
       },
       py::arg("arg"),
       py::arg("start_indices"),

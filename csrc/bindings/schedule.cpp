@@ -16,7 +16,8 @@ using Tensors = std::vector<std::shared_ptr<TensorView>>;
   throw UserError(
       ErrorKind::NotImplemented,
       std::string(what) +
-          ": automatic schedulers are missing, because code generation is; every segment is evaluated "
+          ": automatic schedulers are missing, because code generation is; every segment is "
+          "evaluated "
           "through ATen");
 }
 
@@ -96,7 +97,8 @@ void bindInlining(py::module_& m) {
       py::arg("pos") = -1,
       py::arg("best_effort") = false,
       py::arg("selected_tensors") = Tensors{},
-      "Computes the selected tensors (default: all between inputs and outputs) inside their consumers' loops "
+      "Computes the selected tensors (default: all between inputs and outputs) inside their "
+      "consumers' loops "
       "left of `pos`; with best_effort as far as each allows.");
   m.def(
       "inline_most",
@@ -142,7 +144,8 @@ void bindPropagation(py::module_& m) {
       py::arg("pos"),
       py::arg("to"),
       py::arg("propagate_parallel_type") = false,
-      "Gives the producers of `from`, back to the tensors of the list `to`, the loops of `from` left of `pos`.");
+      "Gives the producers of `from`, back to the tensors of the list `to`, the loops of `from` "
+      "left of `pos`.");
   m.def(
       "parallelize_like",
       [](const TensorView& reference_tv,
@@ -161,7 +164,8 @@ void bindPropagation(py::module_& m) {
       py::arg("selected_tensors") = Tensors{},
       py::arg("selected_parallel_types") = std::unordered_set<ParallelType>{},
       py::arg("propagate_padding") = true,
-      "Gives the loops of the selected tensors the ParallelType of the reference's loop that is the same dim; "
+      "Gives the loops of the selected tensors the ParallelType of the reference's loop that is "
+      "the same dim; "
       "by default every type but serial.");
 }
 

@@ -29,8 +29,7 @@ std::vector<Expr*> rawExprs(const std::vector<std::shared_ptr<Expr>>& handles) {
 void splitBy(TensorView& tv, int64_t axis, const Scalar& factor, bool inner_split) {
   FusionGuard guard(tv.fusion());
   if (factor.val != nullptr) {
-    NVF_CHECK(
-        factor.val->fusion() == tv.fusion(), "split: the factor belongs to another Fusion");
+    NVF_CHECK(factor.val->fusion() == tv.fusion(), "split: the factor belongs to another Fusion");
     tv.split(axis, factor.val, inner_split);
     return;
   }
@@ -50,7 +49,8 @@ void bindQueries(TvClass& tv) {
             return NewVal{size(&self, dim)};
           },
           py::arg("dim"),
-          "Size of dimension `dim` (negative: from the end), a Val. RuntimeError when out of range.")
+          "Size of dimension `dim` (negative: from the end), a Val. RuntimeError when out of "
+          "range.")
       .def(
           "shape",
           [](TensorView& self) { return handlesOf(self.shape()); },
@@ -146,7 +146,9 @@ void bindTransforms(TvClass& tv) {
           "Not available before code generation: raises NotImplementedError.")
       .def(
           "rfactor",
-          [](TensorView& self, const IntList& axes) { return NewTensor{self.rfactor(axes.values)}; },
+          [](TensorView& self, const IntList& axes) {
+            return NewTensor{self.rfactor(axes.values)};
+          },
           py::arg("axes"),
           "Splits a reduction in two; the returned TensorView reduces `axes`, this one the rest.")
       .def(
@@ -192,7 +194,8 @@ void bindTransforms(TvClass& tv) {
           [](TensorView&, const py::object&) {
             throw UserError(
                 ErrorKind::NotImplemented,
-                "set_device_mesh: this version runs on one device; the multidevice part is missing");
+                "set_device_mesh: this version runs on one device; the multidevice part is "
+                "missing");
           },
           py::arg("mesh"),
           "Not available: needs the multidevice part. Raises NotImplementedError.");

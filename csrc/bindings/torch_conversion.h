@@ -17,8 +17,8 @@ bool isTensor(pybind11::handle object);
 /// The tensor behind a Python tensor (see isTensor).
 const at::Tensor& tensorFromPython(pybind11::handle object);
 pybind11::object tensorToPython(const at::Tensor& tensor);
-/// None gives nullopt; an int is a CUDA index; a str or torch.device is what it says. TypeError for other
-/// objects, RuntimeError for text that names no device.
+/// None gives nullopt; an int is a CUDA index; a str or torch.device is what it says. TypeError for
+/// other objects, RuntimeError for text that names no device.
 std::optional<at::Device> deviceFromPython(pybind11::handle object);
 
 /// "float", "a tensor of rank 2": for messages.

@@ -97,7 +97,8 @@ void bindValidation(py::module_& m) {
       &tolerances,
       py::arg("fusion"),
       py::arg("args"),
-      "A list of (absolute, relative) tolerances, one per output: larger for narrow types and after long "
+      "A list of (absolute, relative) tolerances, one per output: larger for narrow types and "
+      "after long "
       "reductions.");
   m.def(
       "_evaluate",
@@ -113,7 +114,8 @@ void bindValidation(py::module_& m) {
       },
       py::arg("fusion"),
       py::arg("args"),
-      "The visible outputs, evaluated node by node on the definition as it is: no passes, no in-place writes.");
+      "The visible outputs, evaluated node by node on the definition as it is: no passes, no "
+      "in-place writes.");
 }
 
 } // namespace nvfuser::bindings

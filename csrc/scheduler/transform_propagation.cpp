@@ -99,7 +99,11 @@ class Replay {
       images_[outs.front()] = images.front();
       return;
     }
-    if (images.size() < ins.size() || dynamic_cast<Resize*>(transform) != nullptr) {
+    // A reduction and an iteration of the target cannot become one loop.
+    const bool mixed = std::any_of(images.begin(), images.end(), [&](const IterDomain* id) {
+      return id->isReduction() != images.front()->isReduction();
+    });
+    if (images.size() < ins.size() || mixed || dynamic_cast<Resize*>(transform) != nullptr) {
       return;
     }
     std::unordered_map<IterDomain*, IterDomain*> map;

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import traceback
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -13,6 +14,9 @@ from nvfuser_direct.kernels import refuse
 from nvfuser_direct.pytorch_utils import torch_dtype_to_nvfuser_dtype
 from nvfuser_direct.repro import repro_script
 from nvfuser_direct.validation import clone_inputs, compare_outputs
+
+# A definition gets one executor, whichever thread runs it first.
+_first_run = threading.Lock()
 
 
 def _flat(inputs: Iterable[Any]) -> list[Any]:
@@ -184,9 +188,12 @@ class FusionDefinition:
         valid, message = self.validate_definition()
         if not valid:
             raise NotImplementedError(message)
-        self.fec = _C.FusionExecutorCache(self._fusion)
-        del self._fusion
-        return self.fec
+        with _first_run:
+            executor = self._executor()
+            if executor is None:
+                executor = self.fec = _C.FusionExecutorCache(self._fusion)
+                del self._fusion
+        return executor
 
     def execute(
         self,
