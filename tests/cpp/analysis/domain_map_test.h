@@ -22,7 +22,8 @@ class DomainMapTest : public IrTest {
       BroadcastMapping broadcasts = BroadcastMapping::Together) {
     const auto from = noReductions(producer->getLogicalDomain());
     std::string text;
-    for (const auto& [p, c] : PairwiseLogicalDomainMap(producer, consumer, broadcasts).pairs()) {
+    const PairwiseLogicalDomainMap map(producer, consumer, broadcasts);
+    for (const auto& [p, c] : map.pairs()) {
       text += (text.empty() ? "" : " ") + std::to_string(placeOf(from, p)) + ">" +
           std::to_string(placeOf(consumer->getMaybeRootDomain(), c));
     }
