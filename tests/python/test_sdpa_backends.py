@@ -77,7 +77,7 @@ def test_cuda_backends_refuse_the_cpu_by_name(backend):
 @pytest.mark.parametrize("sizes", ({}, {"n": 0}))
 def test_unknown_backend(sizes):
     q, k, v = make_qkv(**sizes)
-    with pytest.raises(RuntimeError, match="no attention backend 'turbo'; there are auto, cudnn, flash, efficient"):
+    with pytest.raises(RuntimeError, match="no attention backend .turbo.; .*auto, .*cudnn"):
         sdpa(q, k, v, backend="turbo")
 
 
