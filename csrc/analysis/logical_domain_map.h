@@ -31,8 +31,11 @@ class PairwiseLogicalDomainMap {
       BroadcastMapping broadcasts = BroadcastMapping::Together);
 
   /// In the order of the producer's dimensions. A domain of either side stands in one pair at most.
-  const std::vector<std::pair<IterDomain*, IterDomain*>>& pairs() const {
+  const std::vector<std::pair<IterDomain*, IterDomain*>>& pairs() const& {
     return pairs_;
+  }
+  std::vector<std::pair<IterDomain*, IterDomain*>> pairs() && {
+    return std::move(pairs_);
   }
   std::unordered_map<IterDomain*, IterDomain*> producerToConsumer() const;
   std::unordered_map<IterDomain*, IterDomain*> consumerToProducer() const;

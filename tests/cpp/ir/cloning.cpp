@@ -111,7 +111,7 @@ TEST_F(Cloning, CopyOutlivesAndIgnoresChangesOfTheOriginal) {
   // New nodes of the copy get fresh names.
   FusionGuard inner(copy.get());
   TensorView* more = mul(copy->inputs()[0]->as<TensorView>(), IrBuilder::constant(2.0));
-  EXPECT_EQ(more->name(), 3);
+  EXPECT_EQ(more->name(), 2);
 }
 
 TEST_F(Cloning, SeededValuesStandForTheOriginal) {
