@@ -5,6 +5,8 @@
 #include <bindings/bindings.h>
 #include <bindings/torch_conversion.h>
 
+#include <c10/core/impl/DeviceGuardImplInterface.h>
+
 namespace nvfuser::bindings {
 
 namespace py = pybind11;
@@ -25,12 +27,28 @@ py::object tensorToPython(const at::Tensor& tensor) {
   return py::reinterpret_steal<py::object>(wrapped);
 }
 
+namespace {
+
+// With the index that tensors of the device have: none for cpu and meta, the current device for
+// "cuda".
+at::Device resolved(at::Device device) {
+  if (device.is_cpu() || device.is_meta()) {
+    return at::Device(device.type());
+  }
+  if (device.has_index() || !c10::impl::hasDeviceGuardImpl(device.type())) {
+    return device;
+  }
+  return c10::impl::getDeviceGuardImpl(device.type())->getDevice();
+}
+
+} // namespace
+
 std::optional<at::Device> deviceFromPython(py::handle object) {
   if (object.is_none()) {
     return std::nullopt;
   }
   if (THPDevice_Check(object.ptr())) {
-    return reinterpret_cast<THPDevice*>(object.ptr())->device;
+    return resolved(reinterpret_cast<THPDevice*>(object.ptr())->device);
   }
   if (PyLong_Check(object.ptr()) && !PyBool_Check(object.ptr())) {
     const auto index = object.cast<int64_t>();
@@ -43,7 +61,7 @@ std::optional<at::Device> deviceFromPython(py::handle object) {
       PyUnicode_Check(object.ptr()),
       "device must be None, an int, a str or a torch.device, not ",
       Py_TYPE(object.ptr())->tp_name);
-  return at::Device(object.cast<std::string>());
+  return resolved(at::Device(object.cast<std::string>()));
 }
 
 py::object valueToPython(const EvalValue& value) {

@@ -21,7 +21,7 @@ pybind11::object tensorToPython(const at::Tensor& tensor);
 /// other objects, RuntimeError for text that names no device.
 std::optional<at::Device> deviceFromPython(pybind11::handle object);
 
-/// "float", "a tensor of rank 2": for messages.
+/// A tensor or Python number; None for nothing.
 pybind11::object valueToPython(const EvalValue& value);
 
 } // namespace nvfuser::bindings

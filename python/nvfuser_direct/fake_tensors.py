@@ -12,7 +12,9 @@ from torch.utils._python_dispatch import _disable_current_modes
 def _as_meta(value: Any) -> Any:
     if not isinstance(value, torch.Tensor):
         return value
-    return torch.empty_strided(value.shape, value.stride(), dtype=value.dtype, device="meta")
+    # int() fixes a symbolic size at its hint and guards on it; one without a hint raises.
+    size, stride = [int(n) for n in value.shape], [int(n) for n in value.stride()]
+    return torch.empty_strided(size, stride, dtype=value.dtype, device="meta")
 
 
 def _result_device(inputs: list[Any], device: Any) -> torch.device:
@@ -25,7 +27,7 @@ def _result_device(inputs: list[Any], device: Any) -> torch.device:
 def execute(executor: Any, inputs: list[Any], device: Any) -> list[torch.Tensor] | None:
     """The outputs as FakeTensors, or None when no input is one.
 
-    inputs: the flat list of tensors and numbers. The sizes must be concrete. In-place outputs give new FakeTensors.
+    inputs: the flat list of tensors and numbers. In-place outputs give new FakeTensors.
     """
     fake = next((value for value in inputs if isinstance(value, FakeTensor)), None)
     if fake is None:

@@ -107,7 +107,6 @@ class ReductionParams(HeuristicParams):
     pad_outer_reduction_to_warp: bool = False
     vectorization_factor_outer: int = 1
     vectorization_factor_tmp_gmem_write: int = 1
-    block_dim_inner_reduction_extra: Any = None
 
     @property
     def scheduler_type(self) -> Any:
