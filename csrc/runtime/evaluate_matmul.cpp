@@ -186,16 +186,29 @@ at::Tensor partOfSecond(const at::Tensor& t, Grouping grouping, int64_t g, int64
   return t;
 }
 
+// Whether torch's fused kernel can address the groups. Its loads need starts of groups on 16-byte
+// boundaries, and it checks them on the device, by an assertion that ends the process' use of CUDA.
+bool groupsAreAligned(const NodeCall& call, const GroupedShape& shape) {
+  const at::Tensor& a = call.tensor("mat1");
+  if (shape.grouping == Grouping::Rows) {
+    return a.stride(1) == 1; // groups start on rows
+  }
+  const int64_t step = 16 / a.element_size();
+  const auto spans = groupSpans(call, shape.grouped_size);
+  return std::all_of(
+      spans.begin(), spans.end(), [&](const auto& span) { return span.first % step == 0; });
+}
+
 // torch's fused kernel, where this torch has it and it takes the operands: bf16 on CUDA. It is called
 // through the dispatcher because torch before 2.8 lacks it.
-std::optional<at::Tensor> fusedGroupedMm(const NodeCall& call) {
+std::optional<at::Tensor> fusedGroupedMm(const NodeCall& call, const GroupedShape& shape) {
   const at::Tensor& a = call.tensor("mat1");
   const at::Tensor& b = call.tensor("mat2");
   if (!a.is_cuda() || a.scalar_type() != at::kBFloat16 || a.numel() == 0 || b.numel() == 0) {
     return std::nullopt;
   }
   const auto schema = c10::Dispatcher::singleton().findSchema({"aten::_grouped_mm", ""});
-  if (!schema.has_value()) {
+  if (!schema.has_value() || !groupsAreAligned(call, shape)) {
     return std::nullopt;
   }
   using Signature = at::Tensor(
@@ -322,7 +335,7 @@ void evaluateScaledMma(
     if (!shape.has_value()) {
       return at::mm(a, b).contiguous();
     }
-    if (auto fused = fusedGroupedMm(call)) {
+    if (auto fused = fusedGroupedMm(call, *shape)) {
       return fused->contiguous();
     }
     const auto plain = [&](const auto& partOf, const at::Tensor& mat) {

@@ -63,6 +63,20 @@ def test_grouped_mm(case, dtype, device):
     close(result, reference(a, b, offsets).to(dtype))
 
 
+@pytest.mark.cuda
+@pytest.mark.parametrize("aligned", [True, False])
+@pytest.mark.parametrize("case", ["k", "n", "m"])
+def test_grouped_mm_of_many_sizes_on_cuda(case, aligned):
+    """Groups that start between 16-byte boundaries are for another kernel; neither may end the process."""
+    spans = (8, 8, 40, 64) if aligned else (3, 3, 37, 64)
+    shapes = {"k": ((16, 64), (64, 24)), "n": ((4, 16, 32), (32, 64)), "m": ((64, 32), (4, 32, 24))}[case]
+    a, b = (make(s, torch.bfloat16, "cuda", low=-1, high=1, seed=i) for i, s in enumerate(shapes))
+    offsets = ends(*spans, device="cuda")
+    for second in (b, b.mT.contiguous().mT):
+        result = run1(lambda fd, x, y, o: fd.ops.grouped_mm(x, y, o), [a, second, offsets])
+        close(result, reference(a, b, offsets).to(torch.bfloat16))
+
+
 def test_grouped_mm_then_pointwise():
     a, b, offsets = make((16, 8), torch.bfloat16), make((2, 8, 5), torch.bfloat16, seed=1), ends(8, 16)
     result = run1(lambda fd, x, y, o: fd.ops.relu(fd.ops.grouped_mm(x, y, o)), [a, b, offsets])

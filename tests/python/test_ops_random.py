@@ -234,3 +234,51 @@ def test_neighbouring_values_are_uncorrelated():
     (x,) = seeded(fd, [])
     for lag in (1, 2, 3, 4, 8):
         assert abs((x[:-lag] * x[lag:]).mean().item()) < 4 / 20000**0.5
+
+
+@pytest.mark.cuda
+def test_the_cuda_generator_moves_by_4_for_each_op_and_run():
+    with FusionDefinition() as fd:
+        for _ in range(3):
+            fd.add_output(fd.ops.uniform(0.0, 1.0, [8]))
+    torch.cuda.manual_seed(5)
+    generator = torch.cuda.default_generators[0]
+    for run in range(4):
+        assert generator.get_offset() == 12 * run
+        fd.execute([], device="cuda")
+    assert generator.initial_seed() == 5 and generator.get_offset() == 48
+
+
+@pytest.mark.cuda
+@pytest.mark.parametrize("name", ["uniform", "normal"])
+@pytest.mark.parametrize("dtype", FLOATS, ids=dtype_id)
+def test_cuda_and_cpu_draw_the_same_numbers(name, dtype):
+    with FusionDefinition() as fd:
+        seed, offset = fd.define_scalar(2**40 + 3), fd.define_scalar(9)
+        fd.add_output(getattr(fd.ops, name)(-1.0, 2.0, [1001], rng_seed=seed, rng_offset=offset, dtype=NVF[dtype]))
+    (on_cpu,), (on_cuda,) = fd.execute([], device="cpu"), fd.execute([], device="cuda")
+    torch.testing.assert_close(on_cuda.cpu(), on_cpu)
+
+
+@pytest.mark.cuda
+def test_each_replay_of_a_cuda_graph_draws_anew():
+    with FusionDefinition() as fd:
+        fd.add_output(fd.ops.uniform(0.0, 1.0, [512]))
+        fd.add_output(fd.ops.normal(0.0, 1.0, [512]))
+    fd.execute([], device="cuda")
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        outputs = fd.execute([], device="cuda")
+
+    def replay():
+        graph.replay()
+        return [t.clone() for t in outputs]
+
+    torch.cuda.manual_seed(1)
+    first, second = replay(), replay()
+    torch.cuda.manual_seed(1)
+    again = replay()
+    for a, b, c in zip(first, second, again, strict=True):
+        assert not torch.equal(a, b) and torch.equal(a, c)
+    assert first[0].min() >= 0 and first[0].max() < 1 and abs(first[0].mean().item() - 0.5) < 0.1
+    assert not torch.equal(first[0], first[1])
