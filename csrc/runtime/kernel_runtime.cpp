@@ -349,7 +349,9 @@ std::vector<EvalValue> FusionKernelRuntime::finish(
     const bool fixed_layout = out.has_layout || !out.may_view_input || must_copy;
     if (fixed_layout) {
       const auto strides = stridesInOrder(tensor.sizes(), out.order, out.expanded);
-      if (must_copy || !sameStrides(tensor.sizes(), tensor.strides(), strides)) {
+      const bool as_laid_out = tensor.numel() == 0 ? tensor.strides() == at::IntArrayRef(strides)
+                                                   : sameStrides(tensor.sizes(), tensor.strides(), strides);
+      if (must_copy || !as_laid_out) {
         tensor = restrided(tensor, strides);
       }
     }
