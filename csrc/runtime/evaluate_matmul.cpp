@@ -1,5 +1,6 @@
 // Evaluation of matrix products.
 #include <ir/matmul_nodes.h>
+#include <runtime/attention/cuda_query.h>
 #include <runtime/node_call.h>
 
 #include <ATen/ATen.h>
@@ -210,6 +211,17 @@ std::optional<at::Tensor> fusedGroupedMm(const NodeCall& call, const GroupedShap
   const auto schema = c10::Dispatcher::singleton().findSchema({"aten::_grouped_mm", ""});
   if (!schema.has_value() || !groupsAreAligned(call, shape)) {
     return std::nullopt;
+  }
+  // The kernel ends the CUDA context by an assertion when the offsets are wrong or a group of columns or
+  // of k does not begin at a 16-byte boundary, so they are read first. A capture may not read them.
+  if (!isStreamCapturing(a.device())) {
+    constexpr int64_t kAlignment = 8;
+    for (const auto& [begin, end] : groupSpans(call, shape.grouped_size)) {
+      const bool aligned = begin % kAlignment == 0 && end % kAlignment == 0;
+      if (shape.grouping != Grouping::Rows && !aligned) {
+        return std::nullopt;
+      }
+    }
   }
   using Signature = at::Tensor(
       const at::Tensor&,

@@ -27,7 +27,7 @@ class FusionExecutorCache {
 
   /// One value per fusion input (tensors or scalars), in order. Returns the visible outputs in order.
   /// `device`: where factories allocate and what the tensors must be on; nullopt: the common device of
-  /// the tensors that are not CPU scalars, else CPU. RuntimeError, naming the input, for a wrong count,
+  /// the tensors that are not CPU scalars, else the first CUDA device, else CPU. RuntimeError, naming the input, for a wrong count,
   /// kind, dtype, rank, size, stride class or device mix.
   std::vector<EvalValue> execute(
       const std::vector<EvalValue>& inputs,

@@ -3,6 +3,7 @@
 #include <runtime/expression_evaluator.h>
 #include <runtime/input_checks.h>
 
+#include <ATen/Context.h>
 #include <ATen/core/Tensor.h>
 
 #include <algorithm>
@@ -147,7 +148,11 @@ at::Device runDevice(
         ", expected ",
         device->str());
   }
-  return device.value_or(at::Device(at::kCPU));
+  if (device.has_value()) {
+    return *device;
+  }
+  // Without a tensor that says where: the first GPU, as callers of the CUDA-only original expect.
+  return at::globalContext().hasCUDA() ? at::Device(at::kCUDA, 0) : at::Device(at::kCPU);
 }
 
 } // namespace nvfuser
