@@ -46,7 +46,8 @@ void checkIotaArgument(std::string_view name, const Val* val, DataType dtype) {
       ") must be of the kind of the dtype ",
       dataTypeName(dtype));
   NVF_CHECK(
-      !val->isConst() || !isFloatingPointType(val->dtype()) || std::isfinite(toDouble(val->value())),
+      !val->isConst() || !isFloatingPointType(val->dtype()) ||
+          std::isfinite(toDouble(val->value())),
       "iota: ",
       name,
       " must be finite, not ",
@@ -141,8 +142,7 @@ TensorView* iota(Val* length, Val* start, Val* step, DataType dtype) {
   step = step != nullptr ? step : constantOfKind(1, dtype);
   checkIotaArgument("start", start, dtype);
   checkIotaArgument("step", step, dtype);
-  NVF_CHECK(
-      !step->isConst() || toDouble(step->value()) != 0.0, "iota: step must not be zero");
+  NVF_CHECK(!step->isConst() || toDouble(step->value()) != 0.0, "iota: step must not be zero");
   TensorView* out = ops::newTensorOfShape(extents, dtype);
   IrBuilder::create<IotaOp>(out, extents[0], start, step);
   return out;

@@ -78,7 +78,12 @@ void checkNotLonger(
   }
 }
 
-void checkScalar(std::string_view op, std::string_view what, const Val* val, bool fits, const char* wants) {
+void checkScalar(
+    std::string_view op,
+    std::string_view what,
+    const Val* val,
+    bool fits,
+    const char* wants) {
   NVF_CHECK(
       val == nullptr || (val->isScalar() && fits),
       op,
@@ -137,7 +142,8 @@ TensorView* indexSelect(TensorView* x, TensorView* index, int64_t dim) {
       shapeText(index));
   dim = ops::normalizeDim("index_select", dim, x->nDims());
   Domain out = stored(domainOf(x));
-  out[dim] = index->nDims() == 1 ? stored(domainOf(index)[0]) : ops::newDomain(IrBuilder::constInt(1));
+  out[dim] =
+      index->nDims() == 1 ? stored(domainOf(index)[0]) : ops::newDomain(IrBuilder::constInt(1));
   TensorView* result = ops::newTensor(std::move(out), x->dtype());
   IrBuilder::create<IndexSelectOp>(result, x, index, dim);
   return result;
@@ -232,8 +238,7 @@ TensorView* embeddingFwd(
     Val* sparse) {
   constexpr std::string_view op = "embedding_fwd";
   checkIndexType(op, x);
-  NVF_CHECK(
-      weight->nDims() == 2, op, ": the weight must have two dimensions: ", shapeText(weight));
+  NVF_CHECK(weight->nDims() == 2, op, ": the weight must have two dimensions: ", shapeText(weight));
   checkScalar(op, "padding_idx", padding_idx, isInteger(padding_idx), "an integer");
   checkScalar(op, "max_norm", max_norm, isReal(max_norm), "a real number");
   checkScalar(op, "norm_type", norm_type, isReal(norm_type), "a real number");
@@ -248,7 +253,8 @@ TensorView* embeddingFwd(
   const Val* count = rows[0]->getMaybeExpandedExtent();
   if (padding_idx != nullptr && padding_idx->isConstInt() && count->isConstInt()) {
     NVF_CHECK(
-        padding_idx->constInt() >= -count->constInt() && padding_idx->constInt() < count->constInt(),
+        padding_idx->constInt() >= -count->constInt() &&
+            padding_idx->constInt() < count->constInt(),
         op,
         ": padding_idx ",
         padding_idx->constInt(),
@@ -320,8 +326,7 @@ TensorView* scan(ScanType type, TensorView* x, int64_t dim, Val* init) {
       ": complex values have no order: ",
       shapeText(x));
   if (init != nullptr) {
-    NVF_CHECK(
-        init->isScalar(), op, ": init must be a scalar, not ", init->toString());
+    NVF_CHECK(init->isScalar(), op, ": init must be a scalar, not ", init->toString());
     NVF_CHECK(
         isComplexType(x->dtype()) || !isComplexType(init->dtype()),
         op,

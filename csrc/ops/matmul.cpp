@@ -71,8 +71,7 @@ TensorView* matmul(TensorView* a, TensorView* b) {
       shapesText({a, b}));
   checkSameType("matmul", a, b);
   const size_t k_of_b = db.size() == 1 ? 0 : db.size() - 2;
-  sameSize(
-      "matmul", "the sizes to contract", extentOf(da.back()), extentOf(db[k_of_b]), {a, b});
+  sameSize("matmul", "the sizes to contract", extentOf(da.back()), extentOf(db[k_of_b]), {a, b});
 
   std::vector<Val*> out;
   const size_t batch_a = da.size() < 2 ? 0 : da.size() - 2;
@@ -117,7 +116,11 @@ TensorView* linear(TensorView* x, TensorView* weight, TensorView* bias) {
   }
   checkSameType("linear", x, weight);
   sameSize(
-      "linear", "the numbers of input features", extentOf(dx.back()), extentOf(dw.back()), {x, weight});
+      "linear",
+      "the numbers of input features",
+      extentOf(dx.back()),
+      extentOf(dw.back()),
+      {x, weight});
   Val* features = extentOf(dw[dw.size() - 2]);
   if (bias != nullptr) {
     const Domain db = domainOf(bias);
@@ -163,7 +166,11 @@ std::vector<Val*> groupedShape(std::string_view op, const ScaledMmaOp::Operands&
   for (const Domain* domain : {&a, &b}) {
     if (domain->size() == 3) {
       sameSize(
-          op, "the numbers of groups", groups, extentOf(domain->front()), {o.mat1, o.mat2, o.offsets});
+          op,
+          "the numbers of groups",
+          groups,
+          extentOf(domain->front()),
+          {o.mat1, o.mat2, o.offsets});
     }
   }
   std::vector<Val*> out;
@@ -227,8 +234,7 @@ TensorView* scaledMatmul(const ScaledMmaOp::Operands& o, DataType dtype) {
       extentOf(b[b.size() - 2]),
       {o.mat1, o.mat2});
 
-  NVF_CHECK(
-      (o.scale1 == nullptr) == (o.scale2 == nullptr), op, ": scale1 and scale2 go together");
+  NVF_CHECK((o.scale1 == nullptr) == (o.scale2 == nullptr), op, ": scale1 and scale2 go together");
   const bool scaled = o.scale1 != nullptr;
   NVF_CHECK(
       scaled || (o.alpha == nullptr && o.bias == nullptr && o.beta == nullptr),

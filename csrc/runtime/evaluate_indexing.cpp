@@ -10,7 +10,8 @@ namespace nvfuser {
 
 namespace {
 
-// Shapes are computed here for meta tensors: not all of these ops have a meta kernel without Python.
+// Shapes are computed here for meta tensors: not all of these ops have a meta kernel without
+// Python.
 at::Tensor emptyMeta(at::IntArrayRef sizes, at::ScalarType dtype) {
   return at::empty(sizes, at::TensorOptions().dtype(dtype).device(at::kMeta));
 }
@@ -70,8 +71,7 @@ void stretchForTakeAlongAxis(
     } else if (isBroadcastDim(expr.operand("index"), d)) {
       index_sizes[d] = in_sizes[d];
     } else {
-      NVF_CHECK(
-          false, "take_along_axis: sizes differ in dim ", d, ": ", call.shapes());
+      NVF_CHECK(false, "take_along_axis: sizes differ in dim ", d, ": ", call.shapes());
     }
   }
   in = in.expand(in_sizes);
@@ -195,8 +195,7 @@ void evaluateTopK(
     return;
   }
   auto [values, indices] = call.run([&] {
-    return at::topk(
-        in, k, dim, expr.attribute<bool>("largest"), expr.attribute<bool>("sorted"));
+    return at::topk(in, k, dim, expr.attribute<bool>("largest"), expr.attribute<bool>("sorted"));
   });
   outputs[0] = values.contiguous();
   outputs[1] = indices.contiguous();

@@ -163,7 +163,12 @@ at::Tensor groupByGroup(
 }
 
 // Part g of mat1 (or of its scale, which has size 1 where k would be).
-at::Tensor partOfFirst(const at::Tensor& t, Grouping grouping, int64_t g, int64_t begin, int64_t end) {
+at::Tensor partOfFirst(
+    const at::Tensor& t,
+    Grouping grouping,
+    int64_t g,
+    int64_t begin,
+    int64_t end) {
   switch (grouping) {
     case Grouping::K:
       return t.dim() == 3 ? t.select(0, g) : t.slice(1, begin, end);
@@ -175,7 +180,12 @@ at::Tensor partOfFirst(const at::Tensor& t, Grouping grouping, int64_t g, int64_
   return t;
 }
 
-at::Tensor partOfSecond(const at::Tensor& t, Grouping grouping, int64_t g, int64_t begin, int64_t end) {
+at::Tensor partOfSecond(
+    const at::Tensor& t,
+    Grouping grouping,
+    int64_t g,
+    int64_t begin,
+    int64_t end) {
   switch (grouping) {
     case Grouping::K:
       return t.dim() == 3 ? t.select(0, g) : t.slice(0, begin, end);
@@ -200,8 +210,8 @@ bool groupsAreAligned(const NodeCall& call, const GroupedShape& shape) {
       spans.begin(), spans.end(), [&](const auto& span) { return span.first % step == 0; });
 }
 
-// torch's fused kernel, where this torch has it and it takes the operands: bf16 on CUDA. It is called
-// through the dispatcher because torch before 2.8 lacks it.
+// torch's fused kernel, where this torch has it and it takes the operands: bf16 on CUDA. It is
+// called through the dispatcher because torch before 2.8 lacks it.
 std::optional<at::Tensor> fusedGroupedMm(const NodeCall& call, const GroupedShape& shape) {
   const at::Tensor& a = call.tensor("mat1");
   const at::Tensor& b = call.tensor("mat2");
@@ -212,8 +222,9 @@ std::optional<at::Tensor> fusedGroupedMm(const NodeCall& call, const GroupedShap
   if (!schema.has_value() || !groupsAreAligned(call, shape)) {
     return std::nullopt;
   }
-  // The kernel ends the CUDA context by an assertion when the offsets are wrong or a group of columns or
-  // of k does not begin at a 16-byte boundary, so they are read first. A capture may not read them.
+  // The kernel ends the CUDA context by an assertion when the offsets are wrong or a group of
+  // columns or of k does not begin at a 16-byte boundary, so they are read first. A capture may not
+  // read them.
   if (!isStreamCapturing(a.device())) {
     constexpr int64_t kAlignment = 8;
     for (const auto& [begin, end] : groupSpans(call, shape.grouped_size)) {
@@ -230,7 +241,8 @@ std::optional<at::Tensor> fusedGroupedMm(const NodeCall& call, const GroupedShap
       const std::optional<at::Tensor>&,
       std::optional<at::ScalarType>);
   try {
-    return schema->typed<Signature>().call(a, b, call.tensor("offsets"), std::nullopt, std::nullopt);
+    return schema->typed<Signature>().call(
+        a, b, call.tensor("offsets"), std::nullopt, std::nullopt);
   } catch (const c10::OutOfMemoryError&) {
     throw;
   } catch (const c10::Error&) {
@@ -295,16 +307,20 @@ at::Tensor scaledProduct(const NodeCall& call, const std::optional<GroupedShape>
     out = at::mm(a.to(work).mul(scale1), b.to(work).mul(scale2));
   } else {
     // The dequantised part of a group; a single scale serves all groups.
-    const auto dequantise = [&](const auto& partOf, const at::Tensor& mat, const at::Tensor& scale) {
-      return [&, partOf](int64_t g, int64_t begin, int64_t end) {
-        const at::Tensor part = partOf(mat, shape->grouping, g, begin, end).to(work);
-        return scale.numel() == 1
-            ? part.mul(scale.reshape({}))
-            : part.mul(partOf(scale, shape->grouping, g, begin, end));
-      };
-    };
+    const auto dequantise =
+        [&](const auto& partOf, const at::Tensor& mat, const at::Tensor& scale) {
+          return [&, partOf](int64_t g, int64_t begin, int64_t end) {
+            const at::Tensor part = partOf(mat, shape->grouping, g, begin, end).to(work);
+            return scale.numel() == 1 ? part.mul(scale.reshape({}))
+                                      : part.mul(partOf(scale, shape->grouping, g, begin, end));
+          };
+        };
     out = groupByGroup(
-        call, *shape, work, dequantise(&partOfFirst, a, scale1), dequantise(&partOfSecond, b, scale2));
+        call,
+        *shape,
+        work,
+        dequantise(&partOfFirst, a, scale1),
+        dequantise(&partOfSecond, b, scale2));
   }
   if (call.has("alpha")) {
     out = out.mul(perGroupFactor(call, "alpha", shape, work));

@@ -11,9 +11,10 @@ namespace nvfuser {
 
 namespace {
 
-// While a CUDA graph is captured, seed and offset of the generator cannot be read. The node then draws
-// its key with an ATen op, which torch registers with the graph: every replay draws a new key and moves
-// the generator on by 4, as a run without a graph does; the numbers of the two forms differ.
+// While a CUDA graph is captured, seed and offset of the generator cannot be read. The node then
+// draws its key with an ATen op, which torch registers with the graph: every replay draws a new key
+// and moves the generator on by 4, as a run without a graph does; the numbers of the two forms
+// differ.
 at::Tensor keyDrawnByAten(at::Device device) {
   return at::empty({}, at::TensorOptions().dtype(at::kLong).device(device)).random_();
 }
@@ -49,8 +50,7 @@ void evaluateRng(
         return philoxTensor(spec, sizes, context.device, keyDrawnByAten(context.device), 0);
       }
       // One state for all random nodes of the run; a node that nobody counted still has its slot.
-      context.philox =
-          nextPhiloxState(context.device, std::max(context.random_nodes, rng_id + 1));
+      context.philox = nextPhiloxState(context.device, std::max(context.random_nodes, rng_id + 1));
     }
     const auto [seed, offset] = *context.philox;
     return philoxTensor(

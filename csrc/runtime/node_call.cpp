@@ -80,7 +80,9 @@ std::string NodeCall::shapes() const {
 
 void NodeCall::rethrow(ErrorKind kind, const c10::Error& error) const {
   throw UserError(
-      kind, detail::concat(opName(), ": ", error.what_without_backtrace(), " (operands: ", shapes(), ")"));
+      kind,
+      detail::concat(
+          opName(), ": ", error.what_without_backtrace(), " (operands: ", shapes(), ")"));
 }
 
 } // namespace nvfuser

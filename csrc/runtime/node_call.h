@@ -33,8 +33,8 @@ class NodeCall {
   /// "[4, 3] Float, [2] Long": the tensor operands.
   std::string shapes() const;
 
-  /// The result of `f`, with the op's name and operand shapes added to ATen's errors. An index error
-  /// stays one; running out of memory passes unchanged.
+  /// The result of `f`, with the op's name and operand shapes added to ATen's errors. An index
+  /// error stays one; running out of memory passes unchanged.
   template <typename F>
   auto run(F&& f) const {
     try {

@@ -51,7 +51,8 @@ double largestBelow(double bound, at::ScalarType dtype) {
       return std::nextafter(bound, -std::numeric_limits<double>::infinity());
     case at::kFloat: {
       const auto value = static_cast<float>(bound);
-      return value >= bound ? std::nextafter(value, -std::numeric_limits<float>::infinity()) : value;
+      return value >= bound ? std::nextafter(value, -std::numeric_limits<float>::infinity())
+                            : value;
     }
     case at::kHalf:
       return largestBelow<at::Half, uint16_t>(bound);
@@ -62,8 +63,7 @@ double largestBelow(double bound, at::ScalarType dtype) {
     case at::kFloat8_e5m2:
       return largestBelow<at::Float8_e5m2, uint8_t>(bound);
     default:
-      NVF_CHECK(
-          false, "random numbers of dtype ", c10::toString(dtype), " cannot be generated");
+      NVF_CHECK(false, "random numbers of dtype ", c10::toString(dtype), " cannot be generated");
       return bound;
   }
 }
@@ -110,7 +110,8 @@ template <bool wide>
 void standardNumbers(RngType type, const std::array<uint32_t, 4>& words, double* out) {
   constexpr int count = wide ? 2 : 4;
   for (int i = 0; i < count; ++i) {
-    out[i] = wide ? unitFromWords(words[2 * i % 4], words[(2 * i + 1) % 4]) : unitFromWord(words[i]);
+    out[i] =
+        wide ? unitFromWords(words[2 * i % 4], words[(2 * i + 1) % 4]) : unitFromWord(words[i]);
   }
   if (type == RngType::Normal) {
     for (int i = 0; i < count; i += 2) {
@@ -209,8 +210,8 @@ at::Tensor standardNumbers(RngType type, const at::Tensor& words, bool wide) {
 
 // --- the CPU generator's place ---
 
-// Counts the words that a Mersenne twister has given since it was seeded. The twister makes 624 words at
-// a time; the state after each such block is remembered for one seed, up to a limit.
+// Counts the words that a Mersenne twister has given since it was seeded. The twister makes 624
+// words at a time; the state after each such block is remembered for one seed, up to a limit.
 class TwisterPlace {
  public:
   // nullopt: further from the seed than the limit.
@@ -311,7 +312,8 @@ bool isCapturingGenerator(at::Device device) {
   if (!device.is_cuda()) {
     return false;
   }
-  // torch refuses to tell the offset while the stream is captured: this way no CUDA header is needed.
+  // torch refuses to tell the offset while the stream is captured: this way no CUDA header is
+  // needed.
   at::Generator generator = at::globalContext().defaultGenerator(device);
   const std::lock_guard<std::mutex> lock(generator.mutex());
   try {

@@ -19,10 +19,12 @@ TEST_F(Factory, FullHasTheShapeAndCastsTheValue) {
 }
 
 TEST_F(Factory, FullErrors) {
-  expectUserError([&] { full({constant(int64_t{-2})}, constant(1.0), DataType::Float); }, "full: size -2");
+  expectUserError(
+      [&] { full({constant(int64_t{-2})}, constant(1.0), DataType::Float); }, "full: size -2");
   expectUserError([&] { full({constant(2.5)}, constant(1.0), DataType::Float); }, "full");
   expectUserError(
-      [&] { full({}, IrBuilder::constant(std::complex<double>(1, 2)), DataType::Float); }, "complex fill_value");
+      [&] { full({}, IrBuilder::constant(std::complex<double>(1, 2)), DataType::Float); },
+      "complex fill_value");
 }
 
 TEST_F(Factory, IotaOfIntegersAndFloats) {
@@ -47,7 +49,8 @@ TEST_F(Factory, IotaErrors) {
   expectUserError(build(n, one, one, DataType::Float), "iota: start");
   expectUserError(build(n, one, constant(int64_t{0}), DataType::Int), "step must not be zero");
   expectUserError(
-      build(n, constant(std::numeric_limits<double>::infinity()), constant(1.0), DataType::Float), "must be finite");
+      build(n, constant(std::numeric_limits<double>::infinity()), constant(1.0), DataType::Float),
+      "must be finite");
   expectUserError(build(n, nullptr, nullptr, DataType::Bool), "iota: dtype");
 }
 
@@ -55,7 +58,13 @@ TEST_F(Factory, RandomNodesTakeASlotOfTheGeneratorUnlessSeeded) {
   Val* zero = constant(0.0);
   Val* one = constant(1.0);
   TensorView* a = uniform({constant(int64_t{4})}, zero, one, DataType::Half);
-  TensorView* b = normal({constant(int64_t{4})}, zero, one, DataType::Float, constant(int64_t{3}), constant(int64_t{1}));
+  TensorView* b = normal(
+      {constant(int64_t{4})},
+      zero,
+      one,
+      DataType::Float,
+      constant(int64_t{3}),
+      constant(int64_t{1}));
   TensorView* c = randLike(a);
   EXPECT_EQ(a->definition()->attribute<int64_t>("rng_id"), 0);
   EXPECT_EQ(c->definition()->attribute<int64_t>("rng_id"), 1);
@@ -74,9 +83,12 @@ TEST_F(Factory, RandomErrors) {
         "Random distributions only create floating point types!");
   }
   expectUserError(
-      [&] { normal({}, zero, one, DataType::Float, constant(int64_t{1})); }, "must be given together");
-  expectUserError([&] { uniform({constant(int64_t{-3})}, zero, one, DataType::Float); }, "uniform: size -3");
-  expectUserError([&] { randLike(input({3}, DataType::Int)); }, "rand_like: needs a floating-point tensor");
+      [&] { normal({}, zero, one, DataType::Float, constant(int64_t{1})); },
+      "must be given together");
+  expectUserError(
+      [&] { uniform({constant(int64_t{-3})}, zero, one, DataType::Float); }, "uniform: size -3");
+  expectUserError(
+      [&] { randLike(input({3}, DataType::Int)); }, "rand_like: needs a floating-point tensor");
 }
 
 TEST_F(Factory, ReversedRangeIsRefusedAtRunTime) {

@@ -68,7 +68,8 @@ TEST_F(Indexing, GatherHasTheShapeOfTheIndex) {
   EXPECT_EQ(shapeOf(out), (std::vector<int64_t>{2, -1}));
   const at::Tensor at_index = longs({3, 0, 1, 2}).reshape({2, 2});
   expectEqual(run(out, {x, at_index.to(at::kInt)}), x.gather(0, at_index));
-  expectUserError([&] { gather(tv, input({2}, DataType::Int), 0); }, "Tensor arguments have dimension");
+  expectUserError(
+      [&] { gather(tv, input({2}, DataType::Int), 0); }, "Tensor arguments have dimension");
   expectUserError([&] { gather(tv, input({2, 4}, DataType::Int), 0); }, "longer");
   expectUserError([&] { run(out, {x, at::full({2, 2}, 4, at::kInt)}); }, "gather");
   expectUserError([&] { run(out, {x, at::full({2, 4}, 1, at::kInt)}); }, "gather");
@@ -84,7 +85,8 @@ TEST_F(Indexing, TakeAlongAxisStretchesStaticOnesOnly) {
   const at::Tensor rows = longs({3, 1, 0, 0, 2, 2}).reshape({2, 3});
   expectEqual(run(along_rows, {x, pick, rows}), x.gather(1, pick.expand({4, 5})));
   expectEqual(run(down, {x, pick, rows}), x.gather(0, rows));
-  expectUserError([&] { run(down, {x, pick, rows.narrow(1, 0, 1)}); }, "take_along_axis: sizes differ");
+  expectUserError(
+      [&] { run(down, {x, pick, rows.narrow(1, 0, 1)}); }, "take_along_axis: sizes differ");
 }
 
 TEST_F(Indexing, ScatterOfTensorAndScalar) {
@@ -100,10 +102,12 @@ TEST_F(Indexing, ScatterOfTensorAndScalar) {
   expectEqual(run(from_scalar, {x, places, values}), x.scatter(0, places, 2.5));
   expectEqual(x, before);
   for (int64_t bad : {-5, 4}) {
-    expectUserError([&] { run(from_tensor, {x, at::full({1, 3}, bad, at::kLong), values}); }, "scatter");
+    expectUserError(
+        [&] { run(from_tensor, {x, at::full({1, 3}, bad, at::kLong), values}); }, "scatter");
   }
   expectUserError([&] { scatter(tv, index, input({-1, 3}, DataType::Double), 0); }, "dtype");
-  expectUserError([&] { scatter(tv, input({2}, DataType::Int), src, 0); }, "Tensor arguments have dimension");
+  expectUserError(
+      [&] { scatter(tv, input({2}, DataType::Int), src, 0); }, "Tensor arguments have dimension");
   expectUserError([&] { scatter(tv, index, input({3}), 0); }, "Tensor arguments have dimension");
 }
 
@@ -115,7 +119,10 @@ TEST_F(Indexing, EmbeddingAddsTheWidth) {
   const at::Tensor index = longs({0, 3, 3, 1}).reshape({2, 2});
   expectEqual(run(out, {index, x}), at::embedding(x, index));
   for (int64_t bad : {-1, 4}) {
-    expectUserError([&] { run(out, {at::full({1, 2}, bad, at::kLong), x}); }, "embedding_fwd", ErrorKind::Index);
+    expectUserError(
+        [&] { run(out, {at::full({1, 2}, bad, at::kLong), x}); },
+        "embedding_fwd",
+        ErrorKind::Index);
   }
   expectUserError([&] { embeddingFwd(ids, input({3})); }, "two dimensions");
   expectUserError([&] { embeddingFwd(weight, weight); }, "embedding_fwd: the index");

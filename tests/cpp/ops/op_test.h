@@ -36,7 +36,10 @@ class OpTest : public ::testing::Test {
   }
 
   /// `tv` with the first inputs bound to `values`, in the order in which they were made.
-  at::Tensor run(const TensorView* tv, const std::vector<EvalValue>& values, EvalContext context = {}) {
+  at::Tensor run(
+      const TensorView* tv,
+      const std::vector<EvalValue>& values,
+      EvalContext context = {}) {
     ExpressionEvaluator evaluator(context);
     for (size_t i = 0; i < std::min(values.size(), fusion.inputs().size()); ++i) {
       evaluator.bind(fusion.inputs()[i], values[i]);
@@ -75,11 +78,15 @@ inline void expectEqual(const at::Tensor& result, const at::Tensor& expected) {
   EXPECT_TRUE(at::equal(result, expected)) << result << "\n" << expected;
 }
 
-inline void expectClose(const at::Tensor& result, const at::Tensor& expected, double tolerance = 1e-5) {
+inline void expectClose(
+    const at::Tensor& result,
+    const at::Tensor& expected,
+    double tolerance = 1e-5) {
   EXPECT_EQ(result.sizes(), expected.sizes());
   EXPECT_EQ(result.scalar_type(), expected.scalar_type());
   EXPECT_TRUE(at::allclose(result, expected, tolerance, tolerance, /*equal_nan=*/true))
-      << result << "\n" << expected;
+      << result << "\n"
+      << expected;
 }
 
 } // namespace nvfuser

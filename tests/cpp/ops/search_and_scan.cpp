@@ -73,8 +73,10 @@ TEST_F(SearchAndScan, ScanFromAnInitialValue) {
   TensorView* tv = input({-1, 4});
   expectClose(run(scan(ScanType::Sum, tv, 1, constant(10.0)), {x}), x.cumsum(1) + 10);
   expectClose(run(scan(ScanType::Prod, tv, 1, constant(2.0)), {x}), x.cumprod(1) * 2);
-  expectEqual(run(scan(ScanType::Max, tv, 1, constant(5.0)), {x}), std::get<0>(x.cummax(1)).clamp_min(5));
-  expectEqual(run(scan(ScanType::Min, tv, 1, constant(0.0)), {x}), std::get<0>(x.cummin(1)).clamp_max(0));
+  expectEqual(
+      run(scan(ScanType::Max, tv, 1, constant(5.0)), {x}), std::get<0>(x.cummax(1)).clamp_min(5));
+  expectEqual(
+      run(scan(ScanType::Min, tv, 1, constant(0.0)), {x}), std::get<0>(x.cummin(1)).clamp_max(0));
 }
 
 TEST_F(SearchAndScan, NanStaysOnceSeen) {
@@ -91,7 +93,8 @@ TEST_F(SearchAndScan, ScanErrorsAndCopies) {
   TensorView* tv = input({-1, 1});
   EXPECT_EQ(scan(ScanType::Sum, tv, 1)->definition()->opName(), "LoadStoreOp");
   expectUserError(
-      [&] { scan(ScanType::Sum, tv, 2); }, "Tried to access out of boundary index 2. total index: 2");
+      [&] { scan(ScanType::Sum, tv, 2); },
+      "Tried to access out of boundary index 2. total index: 2");
   expectUserError([&] { scan(ScanType::Max, input({}), 0); }, "total index: 0");
   expectUserError([&] { scan(ScanType::Max, input({3}, DataType::ComplexFloat), 0); }, "cummax");
 }

@@ -51,10 +51,13 @@ TEST(Philox, TensorFormGivesTheSameNumbers) {
 }
 
 TEST(Philox, UniformStaysBelowItsUpperEnd) {
-  for (at::ScalarType dtype : {at::kFloat, at::kHalf, at::kBFloat16, at::kFloat8_e5m2, at::kFloat8_e4m3fn}) {
-    for (const auto& [low, high] : std::vector<std::pair<double, double>>{{0, 1}, {-2, 3}, {-1, 0}, {-3, -2}}) {
+  for (at::ScalarType dtype :
+       {at::kFloat, at::kHalf, at::kBFloat16, at::kFloat8_e5m2, at::kFloat8_e4m3fn}) {
+    for (const auto& [low, high] :
+         std::vector<std::pair<double, double>>{{0, 1}, {-2, 3}, {-1, 0}, {-3, -2}}) {
       const at::Tensor x =
-          philoxTensor({RngType::Uniform, low, high, dtype}, {200000}, at::kCPU, 1, 0).to(at::kDouble);
+          philoxTensor({RngType::Uniform, low, high, dtype}, {200000}, at::kCPU, 1, 0)
+              .to(at::kDouble);
       EXPECT_LT(x.max().item<double>(), high) << c10::toString(dtype);
       EXPECT_GE(x.min().item<double>(), low) << c10::toString(dtype);
     }
@@ -62,7 +65,8 @@ TEST(Philox, UniformStaysBelowItsUpperEnd) {
 }
 
 TEST(Philox, NormalHasMeanAndDeviation) {
-  const at::Tensor x = philoxTensor({RngType::Normal, 1.0, 2.0, at::kDouble}, {200000}, at::kCPU, 5, 0);
+  const at::Tensor x =
+      philoxTensor({RngType::Normal, 1.0, 2.0, at::kDouble}, {200000}, at::kCPU, 5, 0);
   EXPECT_TRUE(x.isfinite().all().item<bool>());
   EXPECT_NEAR(x.mean().item<double>(), 1.0, 0.02);
   EXPECT_NEAR(x.std().item<double>(), 2.0, 0.02);
@@ -105,7 +109,8 @@ TEST_F(RandomNodes, RunIEqualsTheSeededRunWithOffsetI) {
   const std::vector<Val*> shape = {constant(int64_t{5}), constant(int64_t{3})};
   for (DataType dtype : {DataType::Float, DataType::Double, DataType::BFloat16}) {
     TensorView* from_state = normal(shape, constant(0.0), constant(1.0), dtype);
-    TensorView* given = normal(shape, constant(0.0), constant(1.0), dtype, constant(int64_t{11}), offset);
+    TensorView* given =
+        normal(shape, constant(0.0), constant(1.0), dtype, constant(int64_t{11}), offset);
     const int64_t id = from_state->definition()->attribute<int64_t>("rng_id");
     at::manual_seed(11);
     const std::vector<EvalValue> none = {ScalarValue(int64_t{0})};
