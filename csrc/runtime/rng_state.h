@@ -1,8 +1,8 @@
 // The form in which attention's random state travels between a forward and a backward node.
 //
 //   torch           philox_seed             philox_offset         device
-//   below 2.7.0     int64 []                int64 []              CPU (CUDA while a graph is captured)
-//   2.7.0 and up    uint64 [2]: seed and    uint64 [], unused     query's
+//   below 2.7.0     int64 []                int64 []              CPU (CUDA while a graph is
+//   captured) 2.7.0 and up    uint64 [2]: seed and    uint64 [], unused     query's
 //                   offset of the state
 //   ROCm, any       int64 []                int64 []              as below 2.7.0
 #pragma once

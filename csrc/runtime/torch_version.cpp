@@ -36,8 +36,8 @@ const TorchVersion& torchVersion() {
 }
 
 bool torchIsRocm() {
-  // Asks whether the library is loaded, without loading it: torch's own hooks would fix their answer
-  // before a CUDA library that is loaded later could register.
+  // Asks whether the library is loaded, without loading it: torch's own hooks would fix their
+  // answer before a CUDA library that is loaded later could register.
   void* handle = dlopen("libc10_hip.so", RTLD_LAZY | RTLD_NOLOAD);
   if (handle != nullptr) {
     dlclose(handle);

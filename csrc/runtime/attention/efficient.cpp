@@ -60,12 +60,13 @@ class EfficientBackend : public SdpaBackend {
   }
 
   SdpaForwardResult forward(const SdpaProblem& p) const override {
+    const at::Tensor additive = kernelBias(p);
     const auto out = callAten(
         "aten::_scaled_dot_product_efficient_attention",
         {{"query", operand(p.query)},
          {"key", operand(repeatHeads(p.key, p.heads()))},
          {"value", operand(repeatHeads(p.value, p.heads()))},
-         {"attn_bias", optionalTensor(bias(p))},
+         {"attn_bias", optionalTensor(bias(p, additive))},
          {"compute_log_sumexp", p.training},
          {"dropout_p", p.dropout_p},
          {"is_causal", p.is_causal},
@@ -74,8 +75,11 @@ class EfficientBackend : public SdpaBackend {
     result.attn_out = sliceLast(out[0].toTensor(), p.valueHeadSize());
     if (p.training) {
       // The kernel pads the rows to a multiple of 32, with infinity.
-      const at::Tensor lse = sliceLast(out[1].toTensor(), p.queryLength());
-      result.logsumexp = p.hasBiasOrMask() ? logsumexpFromKernel(lse) : lse;
+      result.logsumexp = sliceLast(out[1].toTensor(), p.queryLength());
+      if (additive.defined()) {
+        // The kernel writes 0 for rows in which the bias hides every key.
+        result.logsumexp = result.logsumexp.masked_fill(rowsWithoutKey(p, additive), -kInf);
+      }
     }
     if (p.hasDropout()) {
       result.rng = {out[2].toTensor(), out[3].toTensor()};
@@ -95,8 +99,8 @@ class EfficientBackend : public SdpaBackend {
          {"query", operand(p.query)},
          {"key", operand(repeatHeads(p.key, p.heads()))},
          {"value", operand(repeatHeads(p.value, p.heads()))},
-         {"attn_bias", bias(p)},
-         {"out", operand(in.attn_out)},
+         {"attn_bias", bias(p, kernelBias(p))},
+         {"out", inKernelOrder(operand(in.attn_out))},
          {"logsumexp", padLast(logsumexpForKernel(in.logsumexp), kLogsumexpMultiple, kInf)},
          {"philox_seed", rng.seed},
          {"philox_offset", rng.offset},
@@ -121,10 +125,14 @@ class EfficientBackend : public SdpaBackend {
     return kernelOperand(padLast(tensor, multiple));
   }
 
+  // The backward takes the output's strides for granted: those of [N, L, H, Ev] in memory.
+  static at::Tensor inKernelOrder(const at::Tensor& tensor) {
+    return tensor.transpose(1, 2).contiguous().transpose(1, 2);
+  }
+
   // As the kernel wants it: of the scores' shape, with rows that start at aligned addresses.
   // Broadcast dimensions stay unstored.
-  static at::Tensor bias(const SdpaProblem& p) {
-    at::Tensor additive = kernelBias(p);
+  static at::Tensor bias(const SdpaProblem& p, at::Tensor additive) {
     if (!additive.defined()) {
       return additive;
     }
