@@ -173,7 +173,7 @@ class FusionDefinition:
         """(True, "") when the definition can run, else (False, the reason)."""
         fusion = self.fusion
         if fusion is None:
-            return False, "Fusion does not exist! Use `with FusionDefinition() as fd:` to define one."
+            return False, "Fusion does not exist! Use `with FusionDefinition() as fd: ...` to define a fusion."
         if self._fusion_guard is not None:
             return False, "Fusion is not finished! Its with block is still active."
         if self._failed:
@@ -184,7 +184,7 @@ class FusionDefinition:
 
     def _make_executor(self) -> Any:
         if "ke" in self.__dict__:
-            raise AssertionError("a KernelExecutor exists for this definition. Use manual_execute()")
+            raise AssertionError("KernelExecutor already exists! Use manual_execute() to execute the fusion.")
         valid, message = self.validate_definition()
         if not valid:
             raise NotImplementedError(message)
@@ -260,7 +260,7 @@ class FusionDefinition:
     def manual_execute(self, inputs: Iterable[Any], heuristic_params: Any = None) -> list[torch.Tensor]:
         """Runs the schedule that the user made. Not available before code generation: NotImplementedError."""
         if self._executor() is not None:
-            raise AssertionError("a FusionExecutorCache exists for this definition. Use execute()")
+            raise AssertionError("FusionExecutorCache already exists! Use execute() to execute the fusion.")
         refuse("manual_execute")
 
     def manual_validate(
@@ -276,7 +276,9 @@ class FusionDefinition:
     def repro_script_for(self, inputs: Iterable[Any] | None = None) -> str:
         """A script that defines this fusion and, given inputs, runs it on tensors of their sizes and strides."""
         if self.fusion is None:
-            raise NotImplementedError("Fusion does not exist! Use `with FusionDefinition() as fd:` to define one.")
+            raise NotImplementedError(
+                "Fusion does not exist! Use `with FusionDefinition() as fd: ...` to define a fusion."
+            )
         return repro_script(repr(self), None if inputs is None else list(inputs))
 
     def last_repro_script(self) -> str:
