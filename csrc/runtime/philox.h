@@ -5,8 +5,8 @@
 // it; a block is the output of one counter (offset, block) under the key seed. w is 4, one word per
 // element, or 2 for Double, two words per element.
 //   uniform in (0, 1): (word + 0.5) / 2^32; Double: (52 bits + 0.5) / 2^52
-//   normal (Box-Muller): of each pair u, v of such numbers, the even element is sqrt(-2 ln u) sin(2
-//   pi v) and the odd one sqrt(-2 ln u) cos(2 pi v)
+//   normal (Box-Muller): a pair u, v of such numbers gives sqrt(-2 ln u) times sin(2 pi v) for the
+//   even element and times cos(2 pi v) for the odd one
 // All arithmetic is done in double and rounded once, so CPU and CUDA agree.
 #pragma once
 
@@ -27,12 +27,14 @@ std::array<uint32_t, 4> philox4x32(uint64_t seed, uint64_t block, uint64_t offse
 /// of `device` on by 4 for each. Node i of the run uses offset / 4 + i.
 ///
 /// CUDA: the generator's own seed and philox offset. RuntimeError while a CUDA graph is being
-/// captured. CPU: torch's generator there is a Mersenne twister without an offset. The seed is the
-/// one it was seeded with, the offset 4 times the number of 32-bit words drawn since, and each
-/// random node draws one word. So the state is a function of the generator's state:
-/// torch.manual_seed makes runs repeat, consecutive runs differ, saved states can be restored, and
-/// torch's own draws move it on as well. Where the number of words cannot be told (more than some
-/// 600,000 drawn), two words are drawn as the seed.
+/// captured.
+///
+/// CPU: torch's generator there is a Mersenne twister without an offset. The seed is the one it was
+/// seeded with, the offset 4 times the number of 32-bit words drawn since, and each random node
+/// draws one word. So the state is a function of the generator's state: torch.manual_seed makes
+/// runs repeat, consecutive runs differ, saved states can be restored, and torch's own draws move
+/// it on as well. Where the number of words cannot be told (more than some 600,000 drawn), two
+/// words are drawn as the seed.
 std::pair<uint64_t, uint64_t> nextPhiloxState(at::Device device, int64_t random_nodes);
 
 /// Whether `device`'s generator is being captured into a CUDA graph.
