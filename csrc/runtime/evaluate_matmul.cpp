@@ -197,17 +197,24 @@ at::Tensor partOfSecond(
   return t;
 }
 
-// Whether torch's fused kernel can address the groups. Its loads need starts of groups on 16-byte
-// boundaries, and it checks them on the device, by an assertion that ends the process' use of CUDA.
-bool groupsAreAligned(const NodeCall& call, const GroupedShape& shape) {
+// Whether torch's fused kernel may be given these groups. It checks them on the device, by an assertion
+// that ends the process' use of CUDA: offsets must be cumulative, and groups of columns or of k must start
+// on 16-byte boundaries. While a stream is captured the offsets cannot be read, and groups of rows are
+// taken on trust.
+bool suitsFusedKernel(const NodeCall& call, const GroupedShape& shape) {
   const at::Tensor& a = call.tensor("mat1");
-  if (shape.grouping == Grouping::Rows) {
-    return a.stride(1) == 1; // groups start on rows
+  const bool rows = shape.grouping == Grouping::Rows;
+  if (rows && a.stride(1) != 1) {
+    return false;
+  }
+  if (isStreamCapturing(a.device())) {
+    return rows;
   }
   const int64_t step = 16 / a.element_size();
   const auto spans = groupSpans(call, shape.grouped_size);
-  return std::all_of(
-      spans.begin(), spans.end(), [&](const auto& span) { return span.first % step == 0; });
+  return rows || std::all_of(spans.begin(), spans.end(), [&](const auto& span) {
+           return span.first % step == 0 && span.second % step == 0;
+         });
 }
 
 // torch's fused kernel, where this torch has it and it takes the operands: bf16 on CUDA. It is
@@ -219,20 +226,8 @@ std::optional<at::Tensor> fusedGroupedMm(const NodeCall& call, const GroupedShap
     return std::nullopt;
   }
   const auto schema = c10::Dispatcher::singleton().findSchema({"aten::_grouped_mm", ""});
-  if (!schema.has_value() || !groupsAreAligned(call, shape)) {
+  if (!schema.has_value() || !suitsFusedKernel(call, shape)) {
     return std::nullopt;
-  }
-  // The kernel ends the CUDA context by an assertion when the offsets are wrong or a group of
-  // columns or of k does not begin at a 16-byte boundary, so they are read first. A capture may not
-  // read them.
-  if (!isStreamCapturing(a.device())) {
-    constexpr int64_t kAlignment = 8;
-    for (const auto& [begin, end] : groupSpans(call, shape.grouped_size)) {
-      const bool aligned = begin % kAlignment == 0 && end % kAlignment == 0;
-      if (shape.grouping != Grouping::Rows && !aligned) {
-        return std::nullopt;
-      }
-    }
   }
   using Signature = at::Tensor(
       const at::Tensor&,
