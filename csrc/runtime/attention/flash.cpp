@@ -98,7 +98,8 @@ class FlashBackend : public SdpaBackend {
          {"key", operand(p.key)},
          {"value", operand(p.value)},
          {"out", operand(in.attn_out)},
-         {"logsumexp", logsumexpForKernel(in.logsumexp)},
+         {"logsumexp",
+          everyRowSeesAKey(p) ? in.logsumexp.contiguous() : logsumexpForKernel(in.logsumexp)},
          {"cum_seq_q", at::Tensor()},
          {"cum_seq_k", at::Tensor()},
          {"max_q", p.queryLength()},
@@ -116,6 +117,11 @@ class FlashBackend : public SdpaBackend {
   }
 
  private:
+  // Only a causal call with more queries than keys has rows without a key.
+  static bool everyRowSeesAKey(const SdpaProblem& p) {
+    return !p.is_causal || p.queryLength() <= p.keyLength();
+  }
+
   // Zeros beyond the head size change neither the scores nor the wanted columns of the output.
   static at::Tensor operand(const at::Tensor& tensor) {
     return kernelOperand(padLast(tensor, kHeadSizeMultiple));

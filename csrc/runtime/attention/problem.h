@@ -63,7 +63,7 @@ struct SdpaProblem {
   }
   /// There is no row, or no key to see: the results are empty or zero.
   bool isEmpty() const {
-    return batch() * heads() * queryLength() * keyLength() == 0;
+    return batch() == 0 || heads() == 0 || queryLength() == 0 || keyLength() == 0;
   }
   /// Query i sees keys up to i + causalShift().
   int64_t causalShift() const {
