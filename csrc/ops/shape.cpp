@@ -22,7 +22,9 @@ void checkFusion(std::string_view op, const TensorView* x) {
 std::vector<Val*> asExtents(std::string_view op, const std::vector<Val*>& shape) {
   std::vector<Val*> result;
   for (Val* extent : shape) {
-    Val* index = ops::asIndex(op, extent);
+    // Existing callers compute sizes of reshapes with reciprocals, so a real scalar is cut to an integer there.
+    const bool is_real = extent->isScalar() && isFloatingPointType(extent->dtype());
+    Val* index = ops::asIndex(op, op == "reshape" && is_real ? castOp(DataType::Index, extent) : extent);
     NVF_CHECK(
         !index->isConstInt() || index->constInt() >= -1,
         op,

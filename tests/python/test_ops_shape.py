@@ -390,3 +390,13 @@ def test_moves_keep_every_dtype(dtype, device):
     expected = [x.permute(2, 0, 1), x.reshape(6, 4), x[:, None], x.expand(5, 2, 3, 4), x]
     for result, wanted in zip(run(build, [x]), expected, strict=True):
         same(result, wanted)
+
+
+def test_reshape_with_a_size_computed_in_real_numbers():
+    """192 * (1 / 32) is a real scalar; it is cut to the integer 6."""
+    x = make((4, 48), ONE)
+
+    def build(fd, t, n):
+        return fd.ops.reshape(t, [n, fd.ops.mul(192, fd.ops.reciprocal(n))])
+
+    same(run1(build, [x, 32]), x.reshape(32, 6))
