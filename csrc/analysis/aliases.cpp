@@ -15,8 +15,8 @@ bool isPlainBroadcast(const IterDomain* id) {
   return id->isBroadcast() && !id->hasExpandedExtent();
 }
 
-// A layout that is carried from a tensor to its view, one change at a time. Every change says whether the
-// result still is a view.
+// A layout that is carried from a tensor to its view, one change at a time. Every change says
+// whether the result still is a view.
 class LayoutWalker {
  public:
   /// False when the allocation domain is no permutation of the logical domain.
@@ -172,9 +172,8 @@ bool agrees(const TensorView* tv, const MemoryLayout& layout) {
   if (!tv->hasAllocation()) {
     return true;
   }
-  const bool dense = std::all_of(layout.contiguity.begin(), layout.contiguity.end(), [](auto c) {
-    return c.value_or(true);
-  });
+  const bool dense = std::all_of(
+      layout.contiguity.begin(), layout.contiguity.end(), [](auto c) { return c.value_or(true); });
   return dense && noBroadcasts(tv->getMaybeAllocationDomain()) == noBroadcasts(layout.order);
 }
 

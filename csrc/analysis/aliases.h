@@ -22,9 +22,10 @@ struct OutputView {
   MemoryLayout layout; ///< of the output, as a view
 };
 
-/// One entry per fusion output: the input that it may be a view of. None when a node on the way computes or
-/// copies, when a reshape cannot keep the strides, when an asked-for memory order differs from the view's,
-/// when the output is written into an input, or when the viewed input is written by this fusion.
+/// One entry per fusion output: the input that it may be a view of. None when a node on the way
+/// computes or copies, when a reshape cannot keep the strides, when an asked-for memory order
+/// differs from the view's, when the output is written into an input, or when the viewed input is
+/// written by this fusion.
 std::vector<std::optional<OutputView>> findOutputViews(const Fusion& fusion);
 
 } // namespace nvfuser

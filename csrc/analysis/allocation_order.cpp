@@ -20,8 +20,8 @@ Order logicalOf(const TensorView* tv) {
 Order declaredOrder(const TensorView* tv) {
   const Order logical = logicalOf(tv);
   const Order allocation = noReductions(tv->getMaybeAllocationDomain());
-  const bool plain = std::is_permutation(
-      logical.begin(), logical.end(), allocation.begin(), allocation.end());
+  const bool plain =
+      std::is_permutation(logical.begin(), logical.end(), allocation.begin(), allocation.end());
   return plain ? allocation : logical;
 }
 
@@ -110,7 +110,8 @@ class Inference {
       const auto* source = operand->as<TensorView>();
       const Order to = logicalOf(tv);
       const Order from = logicalOf(source);
-      NVF_ERROR(from.size() == to.size(), definition->opName(), " names an operand of another rank");
+      NVF_ERROR(
+          from.size() == to.size(), definition->opName(), " names an operand of another rank");
       return samePositions(
           source->hasAllocation() ? declaredOrder(source) : orderOf(source), from, to);
     }

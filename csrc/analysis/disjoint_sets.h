@@ -1,6 +1,7 @@
 // Disjoint sets of things, joined by union; iteration in the order in which things were added.
 //
-// Folder csrc/analysis: questions about a fusion that change nothing. It may include csrc/ir and csrc/ops.
+// Folder csrc/analysis: questions about a fusion that change nothing. It may include csrc/ir and
+// csrc/ops.
 #pragma once
 
 #include <ir/exceptions.h>
@@ -30,7 +31,8 @@ class DisjointSets {
     return index_.find(x) != index_.end();
   }
 
-  /// Joins the sets of `a` and `b` (adding both). True when they were two. The older set gives its id.
+  /// Joins the sets of `a` and `b` (adding both). True when they were two. The older set gives its
+  /// id.
   bool join(const T& a, const T& b) {
     add(a);
     add(b);

@@ -42,7 +42,8 @@ std::string setsOf(const DisjointSets<IterDomain*>& ids, const std::vector<IterD
   return text;
 }
 
-// Inputs are determined by the outputs only together with their extents: 2 x 6 and 3 x 4 merge alike.
+// Inputs are determined by the outputs only together with their extents: 2 x 6 and 3 x 4 merge
+// alike.
 std::string extentsOf(const std::vector<IterDomain*>& domains) {
   std::string text;
   for (const IterDomain* id : domains) {
@@ -246,8 +247,8 @@ IdPath findIdPath(
     const auto& needs = forward ? ins : outs;
     std::vector<size_t> gives = forward ? outs : ins;
     std::erase_if(gives, [&](size_t set) { return visited.contains(set); });
-    const bool ready = std::all_of(
-        needs.begin(), needs.end(), [&](size_t set) { return visited.contains(set); });
+    const bool ready =
+        std::all_of(needs.begin(), needs.end(), [&](size_t set) { return visited.contains(set); });
     if (ready && !gives.empty()) {
       for (size_t set : gives) {
         visit(set);

@@ -1,5 +1,5 @@
-// The ID graph: sets of IterDomains that are one dimension (nodes), and sets of equal transforms between
-// them (edges). Indices, predicates and schedules are found by walking it.
+// The ID graph: sets of IterDomains that are one dimension (nodes), and sets of equal transforms
+// between them (edges). Indices, predicates and schedules are found by walking it.
 #pragma once
 
 #include <analysis/disjoint_sets.h>
@@ -12,15 +12,15 @@ namespace nvfuser {
 
 class TensorView;
 
-/// Exact: one dimension with one set of indices. AlmostExact: also through splits and merges in which one
-/// side has size 1. Broadcast: exact, and a broadcast with what it is broadcast to. Permissive: both.
-/// Loop: one loop, because one of the tensors is inlined into the other.
+/// Exact: one dimension with one set of indices. AlmostExact: also through splits and merges in
+/// which one side has size 1. Broadcast: exact, and a broadcast with what it is broadcast to.
+/// Permissive: both. Loop: one loop, because one of the tensors is inlined into the other.
 enum class IdMappingMode { Exact, AlmostExact, Broadcast, Permissive, Loop };
 
 class ValGraph {
  public:
-  /// With `trivial_transforms`, a transform that keeps a domain as it is (merge with a size of 1, split
-  /// by 1 or by the whole extent, resize by 0) maps its input to its output.
+  /// With `trivial_transforms`, a transform that keeps a domain as it is (merge with a size of 1,
+  /// split by 1 or by the whole extent, resize by 0) maps its input to its output.
   explicit ValGraph(bool trivial_transforms = false) : trivial_transforms_(trivial_transforms) {}
 
   const DisjointSets<IterDomain*>& disjointValSets() const {
@@ -42,8 +42,8 @@ class ValGraph {
   void join(IterDomain* a, IterDomain* b) {
     ids_.join(a, b);
   }
-  /// Equal transforms of mapped domains map their outputs; equal transforms with mapped outputs map their
-  /// inputs where these have equal extents. Repeated until nothing changes.
+  /// Equal transforms of mapped domains map their outputs; equal transforms with mapped outputs map
+  /// their inputs where these have equal extents. Repeated until nothing changes.
   void propagate();
   /// Maps two domains and everything that follows from it.
   void mapVals(IterDomain* a, IterDomain* b) {
@@ -81,8 +81,8 @@ struct IdPath {
   std::vector<IterDomain*> unreached;
 };
 
-/// The shortest way (breadth first) from the sets of `from` to those of `to`. A forward step needs all
-/// inputs of the transform, a backward step all outputs. Only steps that lead to `to` are kept.
+/// The shortest way (breadth first) from the sets of `from` to those of `to`. A forward step needs
+/// all inputs of the transform, a backward step all outputs. Only steps that lead to `to` are kept.
 IdPath findIdPath(
     const ValGraph& graph,
     const std::vector<IterDomain*>& from,

@@ -9,9 +9,9 @@ namespace nvfuser {
 
 class IdModel {
  public:
-  /// `build_graphs`: all graphs at once. Without `allow_self_mapping`, RuntimeError when two dimensions of
-  /// one tensor are the same dimension (x + x transposed). With `validate`, InternalError when mapped
-  /// dimensions have different constant sizes.
+  /// `build_graphs`: all graphs at once. Without `allow_self_mapping`, RuntimeError when two
+  /// dimensions of one tensor are the same dimension (x + x transposed). With `validate`,
+  /// InternalError when mapped dimensions have different constant sizes.
   explicit IdModel(
       const Fusion* fusion,
       bool build_graphs = false,

@@ -16,11 +16,8 @@ class PairCollector : public DomainMapper {
   PairCollector(const TensorView* producer, const TensorView* consumer)
       : producer_(producer), consumer_(consumer) {}
 
-  void same(
-      const Val* producer,
-      int64_t producer_dim,
-      const Val* consumer,
-      int64_t consumer_dim) override {
+  void same(const Val* producer, int64_t producer_dim, const Val* consumer, int64_t consumer_dim)
+      override {
     if (producer == producer_ && consumer == consumer_) {
       pairs_.emplace_back(producer_dim, consumer_dim);
     }

@@ -20,8 +20,8 @@ enum class BroadcastMapping {
   Together, ///< one dimension
 };
 
-/// Dimensions of a tensor's logical domain (without reductions) and of the root domain of a tensor that
-/// is computed from it.
+/// Dimensions of a tensor's logical domain (without reductions) and of the root domain of a tensor
+/// that is computed from it.
 class PairwiseLogicalDomainMap {
  public:
   /// InternalError unless `producer` is an operand of the definition of `consumer`.
@@ -44,8 +44,8 @@ class PairwiseLogicalDomainMap {
   std::vector<std::pair<IterDomain*, IterDomain*>> pairs_;
 };
 
-/// The same for all tensors of a fusion at once: the closure of the pairwise maps. Transforms between root
-/// and logical domain of a tensor are not followed; see id_graph.h for that.
+/// The same for all tensors of a fusion at once: the closure of the pairwise maps. Transforms
+/// between root and logical domain of a tensor are not followed; see id_graph.h for that.
 class LogicalDomainMap {
  public:
   explicit LogicalDomainMap(

@@ -1,8 +1,9 @@
 // Switches of the environment and of a single run.
 //
-// NVFUSER_ENABLE, NVFUSER_DISABLE, NVFUSER_DUMP and NVFUSER_PROF hold comma lists of names; a name may
-// carry arguments in parentheses: NVFUSER_ENABLE="fast_math,kernel_debug(full,verbose)". They are read
-// once, at the first question. An unknown name is a RuntimeError that lists the known ones.
+// NVFUSER_ENABLE, NVFUSER_DISABLE, NVFUSER_DUMP and NVFUSER_PROF hold comma lists of names; a name
+// may carry arguments in parentheses: NVFUSER_ENABLE="fast_math,kernel_debug(full,verbose)". They
+// are read once, at the first question. An unknown name is a RuntimeError that lists the known
+// ones.
 #pragma once
 
 #include <initializer_list>
@@ -17,8 +18,8 @@ namespace nvfuser {
 using OptionArguments = std::vector<std::string>;
 using OptionMap = std::unordered_map<std::string, OptionArguments>;
 
-/// Takes "a,b(x,y)" apart. RuntimeError, naming `variable`: an unknown name, or parentheses that do not
-/// match.
+/// Takes "a,b(x,y)" apart. RuntimeError, naming `variable`: an unknown name, or parentheses that do
+/// not match.
 OptionMap parseOptions(
     std::string_view variable,
     std::string_view text,
@@ -36,10 +37,12 @@ struct RegisterDumpOptions {
   explicit RegisterDumpOptions(const std::vector<std::string_view>& names);
 };
 
-/// Reads NVFUSER_ENABLE and NVFUSER_DISABLE, so that unknown names are refused before they are asked for.
+/// Reads NVFUSER_ENABLE and NVFUSER_DISABLE, so that unknown names are refused before they are
+/// asked for.
 void checkOptionsOfEnvironment();
 
-/// Enabled by the environment or by the innermost guard. InternalError when the name is not in the list.
+/// Enabled by the environment or by the innermost guard. InternalError when the name is not in the
+/// list.
 bool isOptionEnabled(std::string_view name);
 bool isOptionDisabled(std::string_view name);
 bool isDumpEnabled(std::string_view name);
@@ -47,8 +50,8 @@ bool isProfilerOptionEnabled(std::string_view name);
 /// The arguments of an enabled option; empty when it has none or is not enabled.
 OptionArguments enableOptionArguments(std::string_view name);
 
-/// Adds options for this thread while alive; guards nest. RuntimeError "Unrecognized enable_option: X" or
-/// "Unrecognized disable_option: X".
+/// Adds options for this thread while alive; guards nest. RuntimeError "Unrecognized enable_option:
+/// X" or "Unrecognized disable_option: X".
 class OptionsGuard {
  public:
   OptionsGuard(const std::vector<std::string>& enable, const std::vector<std::string>& disable);

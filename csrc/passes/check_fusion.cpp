@@ -130,7 +130,8 @@ class FusionChecker {
     }
     for (const Val* val : dependenciesOf({const_cast<Val*>(scalar)})) {
       require(
-          !val->isScalar() || val->isConst() || known_.contains(val) || val->definition() != nullptr,
+          !val->isScalar() || val->isConst() || known_.contains(val) ||
+              val->definition() != nullptr,
           "the scalar ",
           val->toString(),
           " in ",
@@ -211,8 +212,9 @@ class FusionChecker {
       }
       made.insert(transform->outputs().begin(), transform->outputs().end());
     }
-    const bool is_empty = std::any_of(
-        logical.begin(), logical.end(), [](const IterDomain* id) { return id->extent()->isZeroInt(); });
+    const bool is_empty = std::any_of(logical.begin(), logical.end(), [](const IterDomain* id) {
+      return id->extent()->isZeroInt();
+    });
     for (const IterDomain* id : logical) {
       require(
           made.contains(id) || is_empty || id->isBroadcast() || id->isSymbolic(),

@@ -12,10 +12,12 @@ class Fusion;
 ///  - operands, results, definitions and uses agree with each other and belong to the fusion;
 ///  - inputs have no definition; inputs and outputs lie in global memory;
 ///  - an output is an input or has a definition; a written input is an input of the output's dtype;
-///  - a tensor is not scheduled: loop domain as logical domain, serial, not inlined; its allocation domain
-///    is a permutation of the logical domain; logical domains come from root domains or are new broadcasts
-///    (of any kind when the tensor is empty);
-///  - only results of reductions have reduction domains; contiguity is absent exactly for broadcasts and
+///  - a tensor is not scheduled: loop domain as logical domain, serial, not inlined; its allocation
+///  domain
+///    is a permutation of the logical domain; logical domains come from root domains or are new
+///    broadcasts (of any kind when the tensor is empty);
+///  - only results of reductions have reduction domains; contiguity is absent exactly for
+///  broadcasts and
 ///    reductions;
 ///  - every size follows from constants, scalar inputs and sizes of input tensors;
 ///  - nodes map dimensions that exist.

@@ -61,7 +61,7 @@ class Merger {
   std::string keyOf(const Expr* expr) const {
     std::string key(expr->opName());
     for (const Operand& operand : expr->operands()) {
-      key += operand.val == nullptr  ? " -"
+      key += operand.val == nullptr ? " -"
           : operand.val->isTensor() ? " T" + std::to_string(resolved(operand.val)->name())
           : operand.val->isConst()  ? " " + scalarText(operand.val->value())
                                     : " s";
@@ -80,8 +80,7 @@ class Merger {
     for (size_t i = 0; i < a->operands().size(); ++i) {
       Val* x = a->operands()[i].val;
       Val* y = b->operands()[i].val;
-      if ((x == nullptr) != (y == nullptr) ||
-          (x != nullptr && !resolved(x)->sameAs(resolved(y)))) {
+      if ((x == nullptr) != (y == nullptr) || (x != nullptr && !resolved(x)->sameAs(resolved(y)))) {
         return false;
       }
     }

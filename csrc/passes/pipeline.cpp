@@ -18,7 +18,8 @@ const std::vector<FusionPass>& fusionPasses() {
   static const std::vector<FusionPass> passes = {
       {"dead_code", removeDeadCode}, // first: the others need not look at what nobody asks for
       {"number_random_nodes", numberRandomNodes}, // when only the nodes that draw are left
-      {"fold_scalars", foldScalars}, // before comparing expressions, so that equal constants are equal
+      {"fold_scalars",
+       foldScalars}, // before comparing expressions, so that equal constants are equal
       {"common_subexpressions", mergeCommonSubexpressions},
       {"mark_aliases", markAliases}, // on the final graph: which outputs are views of inputs
       {"allocation_order", setAllocationOrders}, // last: views keep the layout they have

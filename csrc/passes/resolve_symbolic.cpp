@@ -30,8 +30,7 @@ class ResolvingCloner : public IrCloner {
         " is negative: ",
         parts.extent->toInlineString());
     if (parts.iter_type == IterType::Symbolic && parts.extent->isConstInt()) {
-      parts.iter_type =
-          parts.extent->isOneInt() ? IterType::Broadcast : IterType::Iteration;
+      parts.iter_type = parts.extent->isOneInt() ? IterType::Broadcast : IterType::Iteration;
     }
     return parts;
   }
@@ -87,13 +86,12 @@ void deriveReshape(const TensorView* in, TensorView* out) {
     parts.logical = ops::applyReshape(parts.root, to, groups);
   }
   for (IterDomain* id : out->domain()->allocation()) {
-    const auto place =
-        std::find(old_logical.begin(), old_logical.end(), id) - old_logical.begin();
+    const auto place = std::find(old_logical.begin(), old_logical.end(), id) - old_logical.begin();
     NVF_ERROR(place < static_cast<int64_t>(old_logical.size()), out->toString());
     parts.allocation.push_back(parts.logical[place]);
   }
-  parts.contiguity = contiguityFilledWith(
-      parts.allocation.empty() ? parts.logical : parts.allocation, true);
+  parts.contiguity =
+      contiguityFilledWith(parts.allocation.empty() ? parts.logical : parts.allocation, true);
   out->setDomain(IrBuilder::create<TensorDomain>(std::move(parts)));
 }
 

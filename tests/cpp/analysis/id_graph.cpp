@@ -89,8 +89,8 @@ TEST_F(IdGraph, TrivialTransformsByMode) {
   fusion.addOutput(y);
   IterDomain* i0 = y->axis(0);
   IterDomain* i2 = y->axis(2);
-  y->merge(0, 1); // 4 x 1
-  y->split(1, 1); // 8 / 1, 1
+  y->merge(0, 1);        // 4 x 1
+  y->split(1, 1);        // 8 / 1, 1
   y->split(2, 1, false); // 1, 1
   EXPECT_FALSE(mapped(IdMappingMode::Exact, i0, y->axis(0)));
   EXPECT_TRUE(mapped(IdMappingMode::AlmostExact, i0, y->axis(0)));

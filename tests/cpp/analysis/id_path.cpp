@@ -30,8 +30,10 @@ class IdPathSearch : public IrTest {
       at.insert(sets.idOf(id));
     }
     for (const IdStep& step : path.steps) {
-      const auto needs = domainsOf(step.forward ? step.transform->inputs() : step.transform->outputs());
-      const auto gives = domainsOf(step.forward ? step.transform->outputs() : step.transform->inputs());
+      const auto needs =
+          domainsOf(step.forward ? step.transform->inputs() : step.transform->outputs());
+      const auto gives =
+          domainsOf(step.forward ? step.transform->outputs() : step.transform->inputs());
       for (IterDomain* id : needs) {
         EXPECT_TRUE(at.contains(sets.idOf(id))) << step.transform->toString();
       }

@@ -65,8 +65,7 @@ TEST_F(LogicalMapAttention, LeadingDeviceDim) {
 }
 
 TEST_F(LogicalMapAttention, InferenceForm) {
-  const Problem p =
-      forward({2, 8, 10, 64}, {2, 8, 12, 64}, {2, 8, 12, 64}, {.inference = true});
+  const Problem p = forward({2, 8, 10, 64}, {2, 8, 12, 64}, {2, 8, 12, 64}, {.inference = true});
   EXPECT_EQ(p.out.logsumexp, nullptr);
   EXPECT_EQ(mapText(p.q, p.out.attn_out), "0>0 1>1 2>2");
 }
@@ -74,8 +73,7 @@ TEST_F(LogicalMapAttention, InferenceForm) {
 TEST_F(LogicalMapAttention, Backward) {
   for (const int64_t key_heads : {8, 2}) {
     const bool grouped = key_heads != 8;
-    const Problem p =
-        forward({2, 8, 10, 64}, {2, key_heads, 12, 64}, {2, key_heads, 12, 32});
+    const Problem p = forward({2, 8, 10, 64}, {2, key_heads, 12, 64}, {2, key_heads, 12, 32});
     TensorView* grad = input({2, 8, 10, 32}, DataType::Half);
     const auto grads = sdpaBwd(
         {.grad_out = grad,

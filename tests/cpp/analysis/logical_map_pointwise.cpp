@@ -44,8 +44,7 @@ TEST_F(LogicalMapPointwise, ReductionsMapReducedDimsToo) {
   TensorView* y = mul(s, IrBuilder::constant(2.0));
   // The reduced dimension of s is no dimension for its consumers.
   EXPECT_EQ(mapText(s, y), "0>0 1>1");
-  EXPECT_EQ(
-      PairwiseLogicalDomainMap(s, y).pairs()[1].first, s->getLogicalDomain()[2]);
+  EXPECT_EQ(PairwiseLogicalDomainMap(s, y).pairs()[1].first, s->getLogicalDomain()[2]);
 }
 
 TEST_F(LogicalMapPointwise, AllResultsOfWelford) {

@@ -38,12 +38,9 @@ TEST_F(Caching, AfterOnlyForTheListedUses) {
       x->cacheAfter(LoadStoreOpType::Set, CacheOp::Unspecified, true, {a->definition()});
   EXPECT_EQ(a->definition()->input(0), copy);
   EXPECT_EQ(b->definition()->input(0), x);
+  expectUserErrorWith([&] { b->cacheAfter(); }, "no uses");
   expectUserErrorWith(
-      [&] { b->cacheAfter(); }, "no uses");
-  expectUserErrorWith(
-      [&] {
-        x->cacheAfter(LoadStoreOpType::Set, CacheOp::Unspecified, true, {a->definition()});
-      },
+      [&] { x->cacheAfter(LoadStoreOpType::Set, CacheOp::Unspecified, true, {a->definition()}); },
       "does not use");
 }
 

@@ -48,7 +48,8 @@ TEST_F(Equality, SharedSizesCount) {
   const auto shared = [](bool same) {
     return [same](Fusion& f) {
       TensorView* x = in(f, {-1, -1});
-      f.addOutput(full({size(x, 0), size(x, same ? 0 : 1)}, IrBuilder::constant(1.0), DataType::Float));
+      f.addOutput(
+          full({size(x, 0), size(x, same ? 0 : 1)}, IrBuilder::constant(1.0), DataType::Float));
     };
   };
   expectDiffer(shared(true), shared(false));
@@ -114,7 +115,8 @@ TEST_F(Equality, OrderOfInputsOutputsAndAliasesCounts) {
 }
 
 TEST_F(Equality, DeadCodeAndNamesDoNotCount) {
-  const auto plain = build([](Fusion& f) { f.addOutput(add(in(f, {4}), IrBuilder::constant(1.0))); });
+  const auto plain =
+      build([](Fusion& f) { f.addOutput(add(in(f, {4}), IrBuilder::constant(1.0))); });
   const auto with_dead = build([](Fusion& f) {
     TensorView* x = in(f, {4});
     mul(x, x);
@@ -132,8 +134,7 @@ TEST_F(Equality, ReusedAndRepeatedValuesDiffer) {
       },
       [](Fusion& f) {
         TensorView* x = in(f, {4});
-        f.addOutput(
-            mul(add(x, IrBuilder::constant(1.0)), add(x, IrBuilder::constant(1.0))));
+        f.addOutput(mul(add(x, IrBuilder::constant(1.0)), add(x, IrBuilder::constant(1.0))));
       });
 }
 

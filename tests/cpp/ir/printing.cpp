@@ -54,9 +54,14 @@ TEST_F(Printing, PythonTextOfTheApiExample) {
   fusion.addOutput(sum(mul(x, s), {0}));
   const std::string expected =
       "def nvfuser_fusion(fd : FusionDefinition) -> None :\n"
-      "    tv0 = fd.define_tensor(shape=[-1, 1], contiguity=[True, None], dtype=DataType.Float, is_cpu=False)\n"
-      "    c" + std::to_string(s->name()) + " = fd.define_scalar(None, dtype=DataType.Double)\n"
-      "    tv1 = fd.ops.mul(tv0, c" + std::to_string(s->name()) + ")\n"
+      "    tv0 = fd.define_tensor(shape=[-1, 1], contiguity=[True, None], dtype=DataType.Float, "
+      "is_cpu=False)\n"
+      "    c" +
+      std::to_string(s->name()) +
+      " = fd.define_scalar(None, dtype=DataType.Double)\n"
+      "    tv1 = fd.ops.mul(tv0, c" +
+      std::to_string(s->name()) +
+      ")\n"
       "    tv2 = fd.ops.sum(tv1, dims=[0], dtype=DataType.Float)\n"
       "    fd.add_output(tv2)\n";
   EXPECT_EQ(fusion.toPython(), expected);
@@ -108,7 +113,8 @@ TEST_F(Printing, PythonTextOfAttention) {
   fusion.addOutput(out.attn_out);
   EXPECT_NE(
       fusion.toPython().find(
-          "tv1, tv2, tv3, tv4 = fd.ops.sdpfa_fwd(tv0, tv0, tv0, dropout_p=0.00000, is_causal=False)"),
+          "tv1, tv2, tv3, tv4 = fd.ops.sdpfa_fwd(tv0, tv0, tv0, dropout_p=0.00000, "
+          "is_causal=False)"),
       std::string::npos)
       << fusion.toPython();
 }

@@ -1,4 +1,5 @@
-// rfactor splits a reduction in two and changes neither the result's shape nor the rest of its schedule.
+// rfactor splits a reduction in two and changes neither the result's shape nor the rest of its
+// schedule.
 #include <ops/pointwise.h>
 #include <ops/reduction.h>
 
@@ -40,7 +41,7 @@ TEST_F(RFactor, ScheduleOfTheOtherAxesStays) {
   TensorView* s = sum(input({8, 12}), {1});
   fusion.addOutput(s);
   s->split(0, 2);
-  s->split(2, 3); // [i4, i2, r4, r3]
+  s->split(2, 3);       // [i4, i2, r4, r3]
   s->reorder({{3, 0}}); // [r3, i4, i2, r4]
   TensorView* producer = s->rfactor({0});
   EXPECT_EQ(shapeOf(s), (Dims{8}));

@@ -60,8 +60,7 @@ TEST_F(ScalarArithmetic, NanAndSignedZeros) {
   EXPECT_TRUE(std::isnan(relu(NAN)));
   EXPECT_EQ(relu(-2.0), 0.0);
   EXPECT_TRUE(std::signbit(relu(-0.0)));
-  EXPECT_EQ(
-      toDouble(applyScalarOp(UnaryOpType::Round, ScalarValue(2.5), DataType::Double)), 2.0);
+  EXPECT_EQ(toDouble(applyScalarOp(UnaryOpType::Round, ScalarValue(2.5), DataType::Double)), 2.0);
 }
 
 TEST_F(ScalarArithmetic, ResultsHaveTheAskedType) {
@@ -71,8 +70,8 @@ TEST_F(ScalarArithmetic, ResultsHaveTheAskedType) {
   EXPECT_EQ(toInt(applyScalarOp(UnaryOpType::Cast, ScalarValue(-2.7), DataType::Int)), -2);
   EXPECT_FALSE(hasValue(applyScalarOp(UnaryOpType::Neg, ScalarValue(2.0), DataType::Half)));
   EXPECT_FALSE(hasValue(applyScalarOp(UnaryOpType::Neg, ScalarValue(), DataType::Double)));
-  EXPECT_TRUE(toBool(applyScalarOp(
-      BinaryOpType::Add, ScalarValue(true), ScalarValue(true), DataType::Bool)));
+  EXPECT_TRUE(toBool(
+      applyScalarOp(BinaryOpType::Add, ScalarValue(true), ScalarValue(true), DataType::Bool)));
 }
 
 TEST_F(ScalarArithmetic, Ternaries) {
@@ -84,11 +83,8 @@ TEST_F(ScalarArithmetic, Ternaries) {
   EXPECT_EQ(clamp(5.0, none, 2.0), 2.0);
   EXPECT_EQ(clamp(-5.0, 1.0, none), 1.0);
   EXPECT_EQ(
-      toInt(applyScalarOp(
-          TernaryOpType::Where, false, int64_t{1}, int64_t{2}, DataType::Int)),
-      2);
-  EXPECT_EQ(
-      toDouble(applyScalarOp(TernaryOpType::Lerp, 2.0, 4.0, 0.25, DataType::Double)), 2.5);
+      toInt(applyScalarOp(TernaryOpType::Where, false, int64_t{1}, int64_t{2}, DataType::Int)), 2);
+  EXPECT_EQ(toDouble(applyScalarOp(TernaryOpType::Lerp, 2.0, 4.0, 0.25, DataType::Double)), 2.5);
   EXPECT_EQ(
       toDouble(applyScalarOp(TernaryOpType::Threshold, 1.0, 1.0, 9.0, DataType::Double)), 9.0);
 }

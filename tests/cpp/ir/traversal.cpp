@@ -124,8 +124,7 @@ TEST_F(Traversal, InputsAndOutputsOfAFusionAreChecked) {
   expectUserErrorWith([&] { fusion.addInput(IrBuilder::constant(1.0)); }, "constant");
   expectUserErrorWith([&] { fusion.addAliasOutput(y, y); }, "alias_input");
   expectUserErrorWith([&] { fusion.addAliasOutput(castOp(DataType::Half, x), x); }, "dtype");
-  expectUserErrorWith(
-      [&] { fusion.addAliasOutput(input({4, 4}), x); }, "rank");
+  expectUserErrorWith([&] { fusion.addAliasOutput(input({4, 4}), x); }, "rank");
   EXPECT_TRUE(fusion.outputs().empty());
 }
 

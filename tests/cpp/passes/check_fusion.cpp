@@ -92,8 +92,12 @@ TEST_F(CheckFusion, TransformedAllocation) {
 TEST_F(CheckFusion, LogicalDomainFromNowhere) {
   TensorView* x = input({8});
   auto* out = IrBuilder::create<TensorView>(
-      IrBuilder::create<TensorDomain>(
-          TensorDomain::Parts{.root = {domain(8)}, .logical = {domain(8)}, .allocation = {}, .loop = {}, .contiguity = {}}),
+      IrBuilder::create<TensorDomain>(TensorDomain::Parts{
+          .root = {domain(8)},
+          .logical = {domain(8)},
+          .allocation = {},
+          .loop = {},
+          .contiguity = {}}),
       DataType::Float);
   IrBuilder::create<LoadStoreOp>(out, x);
   fusion.addOutput(out);

@@ -86,8 +86,7 @@ TEST_F(CommonSubexpressions, OneOutputTakesOver) {
   fusion.addOutput(y);
   fusion.addOutput(out);
   EXPECT_EQ(
-      after(mergeCommonSubexpressions),
-      "T1 = BinaryOp(T0, 1)\nT2 = BinaryOp(T1, T1)\nout T2 T1");
+      after(mergeCommonSubexpressions), "T1 = BinaryOp(T0, 1)\nT2 = BinaryOp(T1, T1)\nout T2 T1");
   EXPECT_TRUE(inner->isFusionOutput());
 }
 
@@ -115,12 +114,11 @@ TEST_F(CommonSubexpressions, AttentionWithoutDropoutIsAValue) {
   TensorView* q = input({2, 8, 16, 64}, DataType::Half);
   for (const double p : {0.0, 0.1}) {
     const auto attention = [&] {
-      return sdpaFwd(
-                 {.query = q,
-                  .key = q,
-                  .value = q,
-                  .dropout_p = IrBuilder::constant(p),
-                  .is_causal = IrBuilder::constant(false)})
+      return sdpaFwd({.query = q,
+                      .key = q,
+                      .value = q,
+                      .dropout_p = IrBuilder::constant(p),
+                      .is_causal = IrBuilder::constant(false)})
           .attn_out;
     };
     TensorView* y = add(attention(), attention());

@@ -25,13 +25,12 @@ TEST_F(FoldScalars, UnknownScalarsStay) {
   Val* s = inputScalar(DataType::Double);
   Val* t = add(s, mul(IrBuilder::constant(3.0), IrBuilder::constant(2.0)));
   fusion.addOutput(mul(x, t));
-  EXPECT_EQ(
-      after(foldScalars),
-      "T1 = BinaryOp(T0, ( " + s->toString() + " + 6 ))\nout T1");
+  EXPECT_EQ(after(foldScalars), "T1 = BinaryOp(T0, ( " + s->toString() + " + 6 ))\nout T1");
 }
 
 TEST_F(FoldScalars, ExtentsHoldTheConstant) {
-  Val* n = binaryOp(BinaryOpType::Add, IrBuilder::constant(int64_t{3}), IrBuilder::constant(int64_t{4}));
+  Val* n =
+      binaryOp(BinaryOpType::Add, IrBuilder::constant(int64_t{3}), IrBuilder::constant(int64_t{4}));
   TensorView* y = full({n}, IrBuilder::constant(1.0), DataType::Float);
   fusion.addOutput(y);
   EXPECT_EQ(shapeOf(y), Dims{-1});

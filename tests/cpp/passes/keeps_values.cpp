@@ -1,4 +1,5 @@
-// Random programs give the same numbers before and after the pipeline, and after their sizes are resolved.
+// Random programs give the same numbers before and after the pipeline, and after their sizes are
+// resolved.
 #include <ops/indexing.h>
 #include <ops/pointwise.h>
 #include <ops/reduction.h>
@@ -93,7 +94,8 @@ class KeepsValues : public OpTest {
       case 5:
         return rank > 0 ? sum(x, {below(rank)}, below(2) == 0) : x;
       case 6:
-        return rank > 0 ? pad(x, {IrBuilder::constInt(below(3)), IrBuilder::constInt(below(3))}) : x;
+        return rank > 0 ? pad(x, {IrBuilder::constInt(below(3)), IrBuilder::constInt(below(3))})
+                        : x;
       case 7:
         return rank > 0 ? cat({x, x}, below(rank)) : x;
       default: {
@@ -172,6 +174,6 @@ TEST_P(KeepsValuesOf, PipelineAndResolution) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(RandomPrograms, KeepsValuesOf, ::testing::Range(0u, 60u));
+INSTANTIATE_TEST_SUITE_P(RandomPrograms, KeepsValuesOf, ::testing::Range(0u, 400u));
 
 } // namespace nvfuser

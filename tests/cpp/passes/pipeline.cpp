@@ -32,8 +32,7 @@ TEST_F(Pipeline, CleansUpAndSetsOrders) {
   sum(a, {0});
   TensorView* y = add(a, b);
   fusion.addOutput(y);
-  EXPECT_EQ(
-      after(runPipeline), "T1 = BinaryOp(T0, 2)\nT4 = BinaryOp(T1, T1)\nout T4");
+  EXPECT_EQ(after(runPipeline), "T1 = BinaryOp(T0, 2)\nT4 = BinaryOp(T1, T1)\nout T4");
   EXPECT_EQ(y->domain()->strideOrder(), (Dims{3, 0, 2, 1}));
 }
 
