@@ -9,7 +9,7 @@ BUILD_DIR ?= build
 BUILD_TYPE ?= Release
 JOBS ?= $(shell n=$$(nproc); m=$${MAX_JOBS:-$$n}; echo $$(( m < n ? m : n )))
 CMAKE_ARGS ?=
-PYTEST_ARGS ?=
+PYTEST_ARGS ?= -n $(JOBS)
 GTEST_ARGS ?=
 # For example NINJA_ARGS="-k 0": go on past files that do not compile.
 NINJA_ARGS ?=
@@ -75,7 +75,7 @@ test-cpp: build
 	@if [ -x $(BUILD_DIR)/nvfuser_tests ]; then $(BUILD_DIR)/nvfuser_tests --gtest_brief=1 $(GTEST_ARGS); else echo "no C++ tests were built"; fi
 
 test-python: build
-	$(PY) -m pytest tests/python -q $(PYTEST_ARGS)
+	OMP_NUM_THREADS=1 $(PY) -m pytest tests/python -q $(PYTEST_ARGS)
 
 demo: build venv-demo
 	$(PY) -m nvfuser demo

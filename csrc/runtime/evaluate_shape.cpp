@@ -163,12 +163,18 @@ void evaluateWelford(
 
 // --- shape ---
 
+// A 0-dim tensor on the CPU joins tensors of any device; with dimensions it no longer does, so that is
+// when it moves to where the fusion runs.
+at::Tensor onRunDevice(const at::Tensor& in, const EvalContext& context) {
+  return in.dim() == 0 && in.is_cpu() && !context.device.is_cpu() ? in.to(context.device) : in;
+}
+
 void evaluateBroadcast(
     const Expr& expr,
     const std::vector<EvalValue>& operands,
     std::vector<EvalValue>& outputs,
-    EvalContext&) {
-  at::Tensor result = operands[0].tensor();
+    EvalContext& context) {
+  at::Tensor result = onRunDevice(operands[0].tensor(), context);
   const auto& flags = expr.attribute<std::vector<bool>>("is_broadcast_dim");
   for (size_t dim = 0; dim < flags.size(); ++dim) {
     if (flags[dim]) {
@@ -230,8 +236,8 @@ void evaluateReshape(
     const Expr& expr,
     const std::vector<EvalValue>& operands,
     std::vector<EvalValue>& outputs,
-    EvalContext&) {
-  const at::Tensor& in = operands[0].tensor();
+    EvalContext& context) {
+  const at::Tensor in = onRunDevice(operands[0].tensor(), context);
   const auto shape = intsOf(operands, 1, operands.size() - 1);
   int64_t count = 1;
   bool negative = false;
