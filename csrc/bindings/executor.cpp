@@ -2,6 +2,7 @@
 #include <bindings/bindings.h>
 #include <bindings/inputs.h>
 
+#include <ir/matmul_nodes.h>
 #include <ir/options.h>
 #include <runtime/fusion_executor_cache.h>
 
@@ -55,6 +56,22 @@ std::vector<EvalValue> run(
   return cache.execute(inputs, device);
 }
 
+// These options together leave matrix products to generated kernels, which are for half types.
+void refuseWithoutScheduler(const Fusion& fusion) {
+  if (!isOptionEnabled("fuse_matmul") || !isOptionDisabled("matmul_expr_eval")) {
+    return;
+  }
+  for (const Expr* expr : fusion.exprs()) {
+    const DataType dtype = expr->output(0)->dtype();
+    NVF_CHECK(
+        (!expr->isA<MatmulOp>() && !expr->isA<LinearOp>()) || dtype == DataType::Half ||
+            dtype == DataType::BFloat16,
+        "Can not find a scheduler to schedule fusion segment: with fuse_matmul enabled and "
+        "matmul_expr_eval disabled, matrix products must be Half or BFloat16, unlike ",
+        expr->toString());
+  }
+}
+
 py::list execute(
     const py::object& self,
     const py::object& inputs,
@@ -69,6 +86,7 @@ py::list execute(
     };
     options.emplace(
         names(enable_options, "_enable_options"), names(disable_options, "_disable_options"));
+    refuseWithoutScheduler(*cache.fusion());
   }
   RuntimeInputs flat = flattenInputs(inputs);
   if (flat.has_dispatch_subclass) {

@@ -83,15 +83,13 @@ void bindIr(py::module_& m) {
       m, "TensorDomain", "The domains of a tensor: root, logical, allocation and loop domain.");
 
   py::class_<Split, Expr, std::shared_ptr<Split>>(m, "Split", "One IterDomain becomes two.")
-      .def_property_readonly(
+      .def(
           "outer", [](Split& self) { return handleOf(self.outer()); }, "The outer result.")
-      .def_property_readonly(
-          "inner", [](Split& self) { return handleOf(self.inner()); }, "The inner result.");
+      .def("inner", [](Split& self) { return handleOf(self.inner()); }, "The inner result.");
   py::class_<Merge, Expr, std::shared_ptr<Merge>>(m, "Merge", "Two IterDomains become one.")
-      .def_property_readonly(
+      .def(
           "outer", [](Merge& self) { return handleOf(self.outer()); }, "The outer operand.")
-      .def_property_readonly(
-          "inner", [](Merge& self) { return handleOf(self.inner()); }, "The inner operand.");
+      .def("inner", [](Merge& self) { return handleOf(self.inner()); }, "The inner operand.");
   py::class_<BroadcastOp, Expr, std::shared_ptr<BroadcastOp>>(
       m, "BroadcastOp", "Inserts dimensions of size 1.");
   py::class_<ReshapeOp, Expr, std::shared_ptr<ReshapeOp>>(

@@ -875,12 +875,10 @@ class Split(Expr):
     """
     One IterDomain becomes two.
     """
-    @property
     def inner(self) -> typing.Any:
         """
         The inner result.
         """
-    @property
     def outer(self) -> typing.Any:
         """
         The outer result.
@@ -889,12 +887,10 @@ class Merge(Expr):
     """
     Two IterDomains become one.
     """
-    @property
     def inner(self) -> typing.Any:
         """
         The inner operand.
         """
-    @property
     def outer(self) -> typing.Any:
         """
         The outer operand.

@@ -284,5 +284,9 @@ class FusionDefinition:
     def last_repro_script(self) -> str:
         """repro_script_for the inputs of the last `execute(inputs, save_repro_inputs=True)`, else AssertionError."""
         if "fake_inputs" not in self.__dict__:
-            raise AssertionError("no inputs were saved: call fd.execute(inputs, save_repro_inputs=True) first")
+            # Callers match this text.
+            raise AssertionError(
+                "fd.last_repro_script() cannot provide a repro because "
+                "fd.execute(inputs, save_repro_inputs=True) was not executed!"
+            )
         return self.repro_script_for(self.fake_inputs)

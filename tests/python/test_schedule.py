@@ -53,11 +53,13 @@ def test_transforms_are_reached_through_definitions():
         fd.add_output(y)
         y.split(1, 3)
         split = y.axis(1).definition()
-        assert isinstance(split, Split) and str(split.inner.extent()) == "3" and str(split.outer.extent()) == "2"
+        assert isinstance(split, Split) and str(split.inner().extent()) == "3" and str(split.outer().extent()) == "2"
         assert split.input(0) is y.get_logical_domain()[1]
         y.merge(0, 1)
         merge = y.axis(0).definition()
-        assert isinstance(merge, Merge) and merge.inner is split.outer and merge.outer is y.get_logical_domain()[0]
+        assert (
+            isinstance(merge, Merge) and merge.inner() is split.outer() and merge.outer() is y.get_logical_domain()[0]
+        )
 
 
 def test_classes_of_shape_operations():
