@@ -44,7 +44,7 @@ def test_meta_runs_no_backend():
     assert attention.sdpa_run_log() == []
 
 
-@pytest.mark.parametrize("device", ("cpu", "cuda"))
+@pytest.mark.parametrize("device", ("cpu", "cuda"), ids=("fake_cpu", "fake_cuda"))  # no device is needed
 def test_fake_tensors_keep_their_device(device):
     q, k, v = make_qkv(hk=2, dtype=torch.bfloat16)
     fd = forward_fusion(q, k, v, dropout_p=0.1)
