@@ -12,12 +12,17 @@ from nvfuser_direct import _C_DIRECT as _C
 
 def clone_inputs(inputs: Sequence[Any]) -> list[Any]:
     """Copies of the tensors, with their strides; in-place outputs of a run then leave the copies alone."""
-    return [
-        torch.empty_strided(x.shape, x.stride(), dtype=x.dtype, device=x.device).copy_(x.detach())
-        if isinstance(x, torch.Tensor)
-        else x
-        for x in inputs
-    ]
+    return [_clone(x.detach()) if isinstance(x, torch.Tensor) else x for x in inputs]
+
+
+def _clone(tensor: torch.Tensor) -> torch.Tensor:
+    if tensor.numel() == 0 or tensor.is_meta:
+        return torch.empty_strided(tensor.shape, tensor.stride(), dtype=tensor.dtype, device=tensor.device)
+    # The memory that the tensor spans is copied as a line: expanded dims and gaps stay what they are.
+    tensor = tensor.resolve_conj().resolve_neg()
+    span = 1 + sum((n - 1) * s for n, s in zip(tensor.shape, tensor.stride(), strict=True))
+    line = tensor.as_strided((span,), (1,))
+    return line.clone().as_strided(tensor.shape, tensor.stride())
 
 
 def _compare(index: int, actual: torch.Tensor, expected: torch.Tensor, atol: float, rtol: float) -> None:

@@ -103,3 +103,20 @@ def test_validate_refuses_what_execute_refuses():
     with FusionDefinition() as fd:
         fd.add_output(fd.ops.full([2], 1.0, DataType.Float))
     assert len(fd.validate([], device="cpu")) == 1
+
+
+@pytest.mark.parametrize(
+    "x",
+    [
+        torch.arange(3.0).expand(4, 3),
+        torch.tensor(2.0).expand(2, 2),
+        torch.arange(12.0).reshape(3, 4)[:, ::2],
+        torch.empty(0, 3),
+    ],
+    ids=["expanded", "all expanded", "gaps", "empty"],
+)
+def test_inputs_of_any_layout(x):
+    fd = define(lambda fd, t: fd.ops.mul(t, 2.0), [x])
+    (result,) = fd.validate([x])
+    assert torch.equal(result, x * 2)
+    fd.validate([x], [x * 2])
