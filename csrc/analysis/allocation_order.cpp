@@ -4,6 +4,7 @@
 #include <ir/tensor_view.h>
 
 #include <algorithm>
+#include <unordered_map>
 #include <unordered_set>
 
 namespace nvfuser {
@@ -41,6 +42,19 @@ class Inference {
 
   /// The order of `tv`; the logical order where nothing else follows.
   Order orderOf(const TensorView* tv) {
+    if (const auto it = known_.find(tv); it != known_.end()) {
+      return it->second;
+    }
+    return known_.emplace(tv, computeOrder(tv)).first->second;
+  }
+
+ private:
+  struct Source {
+    const TensorView* tensor;
+    Order order;
+  };
+
+  Order computeOrder(const TensorView* tv) {
     size_t most = 0;
     std::vector<Source> deciding;
     for (Source& source : sourcesOf(tv)) {
@@ -65,12 +79,6 @@ class Inference {
     }
     return agreed.value_or(logical);
   }
-
- private:
-  struct Source {
-    const TensorView* tensor;
-    Order order;
-  };
 
   // Tensors with an order of their own that `tv` is computed from, nearest ones only.
   std::vector<Source> sourcesOf(const TensorView* tv) {
@@ -124,21 +132,28 @@ class Inference {
   // Where a domain lies in the order of a source: its place, then its place within what was split.
   using Key = std::vector<size_t>;
 
-  std::optional<Key> keyOf(IterDomain* id, const Order& source, size_t depth = 0) const {
+  std::optional<Key> keyOf(IterDomain* id, const Order& source) const {
+    std::unordered_set<size_t> visited;
+    return keyOf(id, source, visited);
+  }
+
+  // Each set is looked at once, however many ways lead back from it.
+  std::optional<Key> keyOf(IterDomain* id, const Order& source, std::unordered_set<size_t>& visited)
+      const {
     const auto& sets = graph_.disjointValSets();
     const auto it = std::find_if(
         source.begin(), source.end(), [&](IterDomain* s) { return sets.areMapped(s, id); });
     if (it != source.end()) {
       return Key{static_cast<size_t>(it - source.begin())};
     }
-    constexpr size_t kDeepest = 64;
-    if (depth == kDeepest) {
+    constexpr size_t kMostSets = 1000;
+    if (visited.size() >= kMostSets || !visited.insert(sets.idOf(id)).second) {
       return std::nullopt;
     }
     for (const Expr* transform : graph_.definitionsOf(sets.idOf(id))) {
       const auto ins = domainsOf(transform->inputs());
       const auto outs = domainsOf(transform->outputs());
-      if (auto key = keyOf(ins.front(), source, depth + 1)) {
+      if (auto key = keyOf(ins.front(), source, visited)) {
         if (outs.size() > 1) {
           key->push_back(sets.areMapped(outs.front(), id) ? 0 : 1);
         }
@@ -188,6 +203,7 @@ class Inference {
 
   IdModel model_;
   const ValGraph& graph_;
+  std::unordered_map<const TensorView*, Order> known_;
 };
 
 } // namespace

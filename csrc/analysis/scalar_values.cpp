@@ -1,5 +1,5 @@
 #include <analysis/scalar_values.h>
-#include <ir/traversal.h>
+#include <ir/exceptions.h>
 
 namespace nvfuser {
 
@@ -35,9 +35,29 @@ ScalarValue ScalarValues::evaluate(const Val* val) {
   if (val->definition() == nullptr || val->isFusionInput()) {
     return {};
   }
-  for (const Expr* expr : exprsTo({const_cast<Val*>(val)})) {
-    for (const Val* out : expr->outputs()) {
-      values_.emplace(out, out->isScalar() ? fold(expr) : ScalarValue{});
+  // A walk that stops at what is known already, so that many calls on one graph stay linear.
+  std::vector<const Val*> stack = {val};
+  while (!stack.empty()) {
+    const Val* top = stack.back();
+    if (values_.contains(top)) {
+      stack.pop_back();
+      continue;
+    }
+    const Expr* definition = top->definition();
+    if (!top->isScalar() || definition == nullptr || top->isFusionInput()) {
+      values_.emplace(top, ScalarValue{});
+      continue;
+    }
+    const size_t depth = stack.size();
+    for (const Val* in : definition->inputs()) {
+      if (!in->isConst() && !values_.contains(in)) {
+        stack.push_back(in);
+      }
+    }
+    if (stack.size() == depth) {
+      for (const Val* out : definition->outputs()) {
+        values_.emplace(out, out->isScalar() ? fold(definition) : ScalarValue{});
+      }
     }
   }
   return values_[val];
