@@ -72,7 +72,7 @@ test: build venv-demo
 	@$(MAKE) --no-print-directory test-cpp test-python
 
 test-cpp: build
-	@if [ -x $(BUILD_DIR)/nvfuser_tests ]; then $(BUILD_DIR)/nvfuser_tests --gtest_brief=1 $(GTEST_ARGS); else echo "no C++ tests were built"; fi
+	@if [ -x $(BUILD_DIR)/nvfuser_tests ]; then NVFUSER_CHECK_PASSES=1 $(BUILD_DIR)/nvfuser_tests --gtest_brief=1 $(GTEST_ARGS); else echo "no C++ tests were built"; fi
 
 test-python: build
 	OMP_NUM_THREADS=1 $(PY) -m pytest tests/python -q $(PYTEST_ARGS)

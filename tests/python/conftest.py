@@ -15,6 +15,8 @@ for folder in (REPO / "python", HERE):
         sys.path.insert(0, str(folder))
 
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+# The rules of each stage are checked after every pass, as in debug builds.
+os.environ.setdefault("NVFUSER_CHECK_PASSES", "1")
 
 
 def pytest_collection_modifyitems(config, items):
