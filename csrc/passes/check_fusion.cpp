@@ -17,7 +17,15 @@ bool contains(const std::vector<Expr*>& exprs, const Expr* expr) {
 
 class FusionChecker {
  public:
-  explicit FusionChecker(const Fusion& fusion) : fusion_(fusion) {}
+  FusionChecker(const Fusion& fusion, bool may_be_scheduled)
+      : fusion_(fusion), may_be_scheduled_(may_be_scheduled) {}
+
+  bool findsSchedule() {
+    for (const TensorView* tv : fusion_.tensorViews()) {
+      checkUnscheduled(tv);
+    }
+    return !broken_.empty();
+  }
 
   std::vector<std::string> run() {
     checkEnds();
@@ -30,7 +38,9 @@ class FusionChecker {
       }
     }
     for (const TensorView* tv : fusion_.tensorViews()) {
-      checkUnscheduled(tv);
+      if (!may_be_scheduled_) {
+        checkUnscheduled(tv);
+      }
       checkDomains(tv);
     }
     return std::move(broken_);
@@ -226,6 +236,7 @@ class FusionChecker {
   }
 
   const Fusion& fusion_;
+  bool may_be_scheduled_;
   std::vector<std::string> broken_;
   std::unordered_set<const Val*> known_;
   std::unordered_set<const Val*> checked_;
@@ -233,12 +244,16 @@ class FusionChecker {
 
 } // namespace
 
-std::vector<std::string> brokenRules(const Fusion& fusion) {
-  return FusionChecker(fusion).run();
+std::vector<std::string> brokenRules(const Fusion& fusion, bool may_be_scheduled) {
+  return FusionChecker(fusion, may_be_scheduled).run();
 }
 
-void checkFusion(const Fusion& fusion, const std::string& when) {
-  const auto broken = brokenRules(fusion);
+bool isScheduled(const Fusion& fusion) {
+  return FusionChecker(fusion, false).findsSchedule();
+}
+
+void checkFusion(const Fusion& fusion, const std::string& when, bool may_be_scheduled) {
+  const auto broken = brokenRules(fusion, may_be_scheduled);
   std::string text;
   for (const std::string& rule : broken) {
     text += "\n  " + rule;

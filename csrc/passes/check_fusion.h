@@ -21,9 +21,14 @@ class Fusion;
 ///    reductions;
 ///  - every size follows from constants, scalar inputs and sizes of input tensors;
 ///  - nodes map dimensions that exist.
-std::vector<std::string> brokenRules(const Fusion& fusion);
+///
+/// With `may_be_scheduled`, tensors may be: a user may schedule a fusion before it is executed.
+std::vector<std::string> brokenRules(const Fusion& fusion, bool may_be_scheduled = false);
+
+/// A tensor breaks a rule about schedules.
+bool isScheduled(const Fusion& fusion);
 
 /// InternalError with all broken rules, introduced by `when`: "after pass "dead_code": ...".
-void checkFusion(const Fusion& fusion, const std::string& when);
+void checkFusion(const Fusion& fusion, const std::string& when, bool may_be_scheduled = false);
 
 } // namespace nvfuser

@@ -65,15 +65,17 @@ void dump(std::string_view label, const Fusion& fusion) {
 
 void runPipeline(Fusion& fusion) {
   FusionGuard guard(&fusion);
-  if (checksPasses()) {
-    checkFusion(fusion, "before the first pass");
-  }
+  const bool scheduled = checksPasses() && isScheduled(fusion);
+  const auto check = [&](const std::string& when) {
+    if (checksPasses()) {
+      checkFusion(fusion, when, scheduled);
+    }
+  };
+  check("before the first pass");
   dump(kBefore, fusion);
   for (const FusionPass& pass : fusionPasses()) {
     pass.run(fusion);
-    if (checksPasses()) {
-      checkFusion(fusion, "after pass \"" + std::string(pass.name) + "\"");
-    }
+    check("after pass \"" + std::string(pass.name) + "\"");
     dump(pass.name, fusion);
   }
   dump(kAfter, fusion);

@@ -59,8 +59,11 @@ TEST_F(CheckFusion, EveryKindOfNodeIsSound) {
 TEST_F(CheckFusion, SchedulesAreNotExpected) {
   TensorView* y = add(input({8}), IrBuilder::constant(1.0));
   fusion.addOutput(y);
+  EXPECT_FALSE(isScheduled(fusion));
   y->split(0, 2);
   expectBroken("is scheduled");
+  EXPECT_TRUE(isScheduled(fusion));
+  EXPECT_TRUE(brokenRules(fusion, true).empty());
 }
 
 TEST_F(CheckFusion, ParallelTypesAreNotExpected) {
