@@ -32,7 +32,8 @@ Val* IrCloner::clone(const Val* val) {
       parts.logical = cloneAll(parts.logical);
       parts.allocation = cloneAll(parts.allocation);
       parts.loop = cloneAll(parts.loop);
-      // What `adjust` turned into a broadcast has no contiguity, what it turned into an iteration has one.
+      // What `adjust` turned into a broadcast has no contiguity, what it turned into an iteration
+      // has one.
       const auto& allocation = parts.allocation.empty() ? parts.logical : parts.allocation;
       for (size_t i = 0; i < allocation.size(); ++i) {
         const bool none = allocation[i]->isBroadcast() || allocation[i]->isReduction();

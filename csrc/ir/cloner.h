@@ -8,7 +8,6 @@
 
 namespace nvfuser {
 
-
 class IrCloner {
  public:
   explicit IrCloner(Fusion* target) : target_(target) {}
@@ -41,7 +40,8 @@ class IrCloner {
   }
 
  protected:
-  /// A subclass may change what a domain becomes in the copy; `parts` hold nodes of the copy already.
+  /// A subclass may change what a domain becomes in the copy; `parts` hold nodes of the copy
+  /// already.
   virtual IterDomain::Parts adjust(const IterDomain& original, IterDomain::Parts parts) {
     static_cast<void>(original);
     return parts;

@@ -1,7 +1,8 @@
 // What a node says about which dimensions of its operands and outputs are the same.
 //
-// Positions of a producer count its logical domain without reduction domains; positions of a consumer
-// count its root domain (which is the logical domain where no transform lies between the two).
+// Positions of a producer count its logical domain without reduction domains; positions of a
+// consumer count its root domain (which is the logical domain where no transform lies between the
+// two).
 #pragma once
 
 #include <cstdint>

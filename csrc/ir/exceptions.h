@@ -1,7 +1,8 @@
 // The two kinds of error of the whole core.
 //
 // A mistake of the user raises UserError with a category that the bindings turn into the Python
-// exception of that name; it carries no C++ place. A fault of ours raises InternalError with the place.
+// exception of that name; it carries no C++ place. A fault of ours raises InternalError with the
+// place.
 //
 // Folder csrc/ir: the fusion IR itself (values, domains, tensor views, expressions, the fusion that
 // owns them, printing, cloning, visiting). It includes nothing but the standard library.
@@ -52,33 +53,28 @@ std::string concat(const Args&... args) {
 } // namespace nvfuser
 
 /// User error of class RuntimeError unless `condition` holds. The message parts are streamed.
-#define NVF_CHECK(condition, ...)                                   \
-  do {                                                              \
-    if (!(condition)) [[unlikely]] {                                \
-      ::nvfuser::detail::throwUserError(                            \
-          ::nvfuser::ErrorKind::Runtime,                            \
-          ::nvfuser::detail::concat(__VA_ARGS__));                  \
-    }                                                               \
+#define NVF_CHECK(condition, ...)                                                 \
+  do {                                                                            \
+    if (!(condition)) [[unlikely]] {                                              \
+      ::nvfuser::detail::throwUserError(                                          \
+          ::nvfuser::ErrorKind::Runtime, ::nvfuser::detail::concat(__VA_ARGS__)); \
+    }                                                                             \
   } while (false)
 
 /// As NVF_CHECK, with the Python class named: NVF_CHECK_AS(Type, cond, ...) raises TypeError.
-#define NVF_CHECK_AS(kind, condition, ...)                          \
-  do {                                                              \
-    if (!(condition)) [[unlikely]] {                                \
-      ::nvfuser::detail::throwUserError(                            \
-          ::nvfuser::ErrorKind::kind,                               \
-          ::nvfuser::detail::concat(__VA_ARGS__));                  \
-    }                                                               \
+#define NVF_CHECK_AS(kind, condition, ...)                                     \
+  do {                                                                         \
+    if (!(condition)) [[unlikely]] {                                           \
+      ::nvfuser::detail::throwUserError(                                       \
+          ::nvfuser::ErrorKind::kind, ::nvfuser::detail::concat(__VA_ARGS__)); \
+    }                                                                          \
   } while (false)
 
 /// Internal error unless `condition` holds.
-#define NVF_ERROR(condition, ...)                                   \
-  do {                                                              \
-    if (!(condition)) [[unlikely]] {                                \
-      ::nvfuser::detail::throwInternalError(                        \
-          __FILE__,                                                 \
-          __LINE__,                                                 \
-          #condition,                                               \
-          ::nvfuser::detail::concat(__VA_ARGS__));                  \
-    }                                                               \
+#define NVF_ERROR(condition, ...)                                                  \
+  do {                                                                             \
+    if (!(condition)) [[unlikely]] {                                               \
+      ::nvfuser::detail::throwInternalError(                                       \
+          __FILE__, __LINE__, #condition, ::nvfuser::detail::concat(__VA_ARGS__)); \
+    }                                                                              \
   } while (false)

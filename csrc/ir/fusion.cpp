@@ -91,8 +91,7 @@ void Fusion::cloneInto(Fusion& copy, IrCloner& cloner) const {
 
 void Fusion::addInput(Val* input) {
   NVF_CHECK(input->fusion() == this, input->toString(), " belongs to another Fusion");
-  NVF_CHECK(
-      input->isTensor() || input->isScalar(), "a fusion input is a tensor or a scalar");
+  NVF_CHECK(input->isTensor() || input->isScalar(), "a fusion input is a tensor or a scalar");
   NVF_CHECK(!input->isConst(), "a constant cannot be an input: ", input->toString());
   NVF_CHECK(
       input->definition() == nullptr,
@@ -108,8 +107,7 @@ void Fusion::addInput(Val* input) {
 
 void Fusion::addOutput(Val* output) {
   NVF_CHECK(output->fusion() == this, output->toString(), " belongs to another Fusion");
-  NVF_CHECK(
-      output->isTensor() || output->isScalar(), "a fusion output is a tensor or a scalar");
+  NVF_CHECK(output->isTensor() || output->isScalar(), "a fusion output is a tensor or a scalar");
   if (auto* tv = dynamic_cast<TensorView*>(output)) {
     tv->setMemoryType(MemoryType::Global);
   }
@@ -397,7 +395,8 @@ size_t Fusion::hash() const {
 std::string Fusion::printMath(bool from_outputs_only) const {
   std::string text = "Inputs:\n";
   for (const Val* in : inputs_) {
-    text += detail::concat("  ", in->toString(), in->isTensor() ? "" : detail::concat(", ", in->dtype()), "\n");
+    text += detail::concat(
+        "  ", in->toString(), in->isTensor() ? "" : detail::concat(", ", in->dtype()), "\n");
   }
   text += "Outputs:\n";
   for (const Val* out : outputs_) {

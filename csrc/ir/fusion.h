@@ -51,8 +51,8 @@ class Fusion : public std::enable_shared_from_this<Fusion> {
   const std::optional<AliasInfo>& aliasOf(size_t i) const {
     return aliases_.at(i);
   }
-  /// The fusion input whose storage output number `i` may share instead of being copied; nullptr: none.
-  /// Set by the pass mark_aliases.
+  /// The fusion input whose storage output number `i` may share instead of being copied; nullptr:
+  /// none. Set by the pass mark_aliases.
   Val* viewOf(size_t i) const {
     return views_.at(i);
   }

@@ -10,7 +10,12 @@ namespace nvfuser {
 namespace {
 
 // Maps every dimension but `skipped` position by position.
-void sameExcept(DomainMapper& mapper, const Val* in, const Val* out, int64_t rank, int64_t skipped) {
+void sameExcept(
+    DomainMapper& mapper,
+    const Val* in,
+    const Val* out,
+    int64_t rank,
+    int64_t skipped) {
   for (int64_t dim = 0; dim < rank; ++dim) {
     if (dim != skipped) {
       mapper.same(in, dim, out, dim);
@@ -39,11 +44,10 @@ PythonCall SelectOp::pythonCall() const {
   const Val* index = operand("index");
   PythonArg index_arg = py::arg(index);
   if (index->isConstInt()) {
-    index_arg = py::arg(
-        "fd.define_scalar(" + std::to_string(index->constInt()) + ", dtype=DataType.Int)");
+    index_arg =
+        py::arg("fd.define_scalar(" + std::to_string(index->constInt()) + ", dtype=DataType.Int)");
   }
-  return {
-      "select", {py::arg(operand("in")), index_arg, py::kw("dim", std::to_string(dim()))}};
+  return {"select", {py::arg(operand("in")), index_arg, py::kw("dim", std::to_string(dim()))}};
 }
 
 NVF_DEFINE_NEW_LIKE(IndexSelectOp)
@@ -190,9 +194,7 @@ ArgsortOp::ArgsortOp(
     bool stable)
     : Expr(
           key,
-          {{{"in", in}},
-           {out},
-           {{"dim", dim}, {"descending", descending}, {"stable", stable}}}) {}
+          {{{"in", in}}, {out}, {{"dim", dim}, {"descending", descending}, {"stable", stable}}}) {}
 PythonCall ArgsortOp::pythonCall() const {
   PythonCall call{
       "argsort",

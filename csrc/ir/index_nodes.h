@@ -115,7 +115,13 @@ class TopKOp : public Expr {
 class ArgsortOp : public Expr {
  public:
   NVF_EXPR_COMMON(ArgsortOp)
-  ArgsortOp(IrBuilderPasskey, TensorView* out, TensorView* in, int64_t dim, bool descending, bool stable);
+  ArgsortOp(
+      IrBuilderPasskey,
+      TensorView* out,
+      TensorView* in,
+      int64_t dim,
+      bool descending,
+      bool stable);
   NodeTraits traits() const override {
     return {.outputs_share_domain = true, .opens_segment = true};
   }

@@ -9,14 +9,14 @@ namespace nvfuser {
 IterDomain::IterDomain(IrBuilderPasskey key, const Parts& parts)
     : Val(key, ValKind::IterDomain, DataType::Index), parts_(parts) {
   NVF_ERROR(parts_.extent != nullptr);
-  NVF_ERROR(
-      parts_.expanded_extent == nullptr || isBroadcast(), "only a broadcast can be expanded");
+  NVF_ERROR(parts_.expanded_extent == nullptr || isBroadcast(), "only a broadcast can be expanded");
 }
 
 void IterDomain::parallelize(ParallelType type) {
   if (type == ParallelType::Vectorize || type == ParallelType::Unroll) {
     NVF_CHECK(
-        parts_.extent->isConstInt() || parts_.extent->definition() != nullptr || parts_.extent->isConst(),
+        parts_.extent->isConstInt() || parts_.extent->definition() != nullptr ||
+            parts_.extent->isConst(),
         parallelTypeText(type),
         " needs a constant extent, not ",
         toString());
@@ -103,8 +103,8 @@ IterDomain* IterDomain::merge(IterDomain* outer, IterDomain* inner, bool is_rfac
     parts.iter_type = IterType::Broadcast;
     parts.extent = IrBuilder::constInt(1);
     if (outer->hasExpandedExtent() || inner->hasExpandedExtent()) {
-      parts.expanded_extent = IrBuilder::mulExpr(
-          outer->getMaybeExpandedExtent(), inner->getMaybeExpandedExtent());
+      parts.expanded_extent =
+          IrBuilder::mulExpr(outer->getMaybeExpandedExtent(), inner->getMaybeExpandedExtent());
     }
   } else {
     if (outer->isReduction() || inner->isReduction()) {
@@ -113,8 +113,8 @@ IterDomain* IterDomain::merge(IterDomain* outer, IterDomain* inner, bool is_rfac
       parts.iter_type = IterType::Symbolic;
     }
     // A broadcast merged with an iteration is materialised at its expanded size.
-    parts.extent = IrBuilder::mulExpr(
-        outer->getMaybeExpandedExtent(), inner->getMaybeExpandedExtent());
+    parts.extent =
+        IrBuilder::mulExpr(outer->getMaybeExpandedExtent(), inner->getMaybeExpandedExtent());
   }
   if (outer->parallelType() == inner->parallelType()) {
     parts.parallel_type = outer->parallelType();
@@ -133,8 +133,7 @@ IterDomain* IterDomain::resize(
   FusionGuard guard(in->fusion());
   Parts parts;
   parts.is_rfactor = is_rfactor;
-  parts.extent =
-      IrBuilder::addExpr(IrBuilder::addExpr(left, in->getMaybeExpandedExtent()), right);
+  parts.extent = IrBuilder::addExpr(IrBuilder::addExpr(left, in->getMaybeExpandedExtent()), right);
   if (type.has_value()) {
     parts.iter_type = *type;
   } else if (left->isZeroInt() && right->isZeroInt()) {
@@ -195,7 +194,9 @@ Split::Split(
     IterDomain* in,
     Val* factor,
     bool inner_split)
-    : Expr(key, {{{"in", in}, {"factor", factor}}, {outer, inner}, {{"inner_split", inner_split}}}) {}
+    : Expr(
+          key,
+          {{{"in", in}, {"factor", factor}}, {outer, inner}, {{"inner_split", inner_split}}}) {}
 IterDomain* Split::outer() const {
   return output(0)->as<IterDomain>();
 }

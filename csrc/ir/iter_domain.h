@@ -74,10 +74,11 @@ class IterDomain : public Val {
   IterDomain* cloneWithoutRFactor() const;
   IterDomain* cloneAs(IterType type) const;
 
-  /// Splits `in` by `factor`. After: outer * inner >= extent; every index of `in` is reached exactly
-  /// once; the inner extent is `factor` when inner_split, else the outer one is.
+  /// Splits `in` by `factor`. After: outer * inner >= extent; every index of `in` is reached
+  /// exactly once; the inner extent is `factor` when inner_split, else the outer one is.
   static std::pair<IterDomain*, IterDomain*> split(IterDomain* in, Val* factor, bool inner_split);
-  /// Merges outer and inner. After: extent == outer * inner; index == outer_index * inner + inner_index.
+  /// Merges outer and inner. After: extent == outer * inner; index == outer_index * inner +
+  /// inner_index.
   static IterDomain* merge(IterDomain* outer, IterDomain* inner, bool is_rfactor = false);
   /// Widens by `left` and `right` (negative: narrows). After: extent == left + extent + right.
   static IterDomain* resize(
@@ -102,7 +103,13 @@ class IterDomain : public Val {
 class Split : public Expr {
  public:
   NVF_EXPR_COMMON(Split)
-  Split(IrBuilderPasskey, IterDomain* outer, IterDomain* inner, IterDomain* in, Val* factor, bool inner_split);
+  Split(
+      IrBuilderPasskey,
+      IterDomain* outer,
+      IterDomain* inner,
+      IterDomain* in,
+      Val* factor,
+      bool inner_split);
   IterDomain* outer() const;
   IterDomain* inner() const;
   IterDomain* in() const;
@@ -145,23 +152,31 @@ class Resize : public Expr {
 class Swizzle : public Expr {
  public:
   NVF_EXPR_COMMON(Swizzle)
-  Swizzle(IrBuilderPasskey, IterDomain* out_x, IterDomain* out_y, IterDomain* in_x, IterDomain* in_y);
+  Swizzle(
+      IrBuilderPasskey,
+      IterDomain* out_x,
+      IterDomain* out_y,
+      IterDomain* in_x,
+      IterDomain* in_y);
   std::string toString() const override;
 };
 
 /// The domains of one tensor.
-///  root: before a transform that belongs to the tensor's definition (reshape, slice, rfactor); empty
+///  root: before a transform that belongs to the tensor's definition (reshape, slice, rfactor);
+///  empty
 ///        when there is none, then the logical domain takes its place.
 ///  logical: the dimensions a user sees. allocation: the order in memory, empty when logical.
-///  loop: what a schedule changes. contiguity: one entry per allocation dim (or logical when empty):
-///        nullopt for broadcast and reduction dims, true when the stride is the product of what lies inside.
+///  loop: what a schedule changes. contiguity: one entry per allocation dim (or logical when
+///  empty):
+///        nullopt for broadcast and reduction dims, true when the stride is the product of what
+///        lies inside.
 class TensorDomain : public Val {
  public:
   struct Parts {
     std::vector<IterDomain*> root;
     std::vector<IterDomain*> logical;
     std::vector<IterDomain*> allocation;
-    std::vector<IterDomain*> loop; ///< empty: the logical domain
+    std::vector<IterDomain*> loop;               ///< empty: the logical domain
     std::vector<std::optional<bool>> contiguity; ///< empty: all false
   };
   TensorDomain(IrBuilderPasskey key, Parts parts);

@@ -95,8 +95,9 @@ void ScaledMmaOp::mapDomains(DomainMapper& mapper) const {
   const Val* b = operand("mat2");
   const Val* out = output(0);
   const int64_t ro = rankOf(out);
-  // The rows of mat1 and the columns of mat2 are the output's. A group dimension that a matrix has in
-  // place of an offset range is the output's only where the output has one too, and then neither has.
+  // The rows of mat1 and the columns of mat2 are the output's. A group dimension that a matrix has
+  // in place of an offset range is the output's only where the output has one too, and then neither
+  // has.
   mapper.same(a, rankOf(a) - 2, out, ro - 2);
   mapper.same(b, rankOf(b) - 1, out, ro - 1);
 }

@@ -29,8 +29,8 @@ class LinearOp : public Expr {
   PythonCall pythonCall() const override;
 };
 
-/// (mat1 * scale1) @ (mat2 * scale2) * alpha + bias * beta, with groups of rows, columns or k given by
-/// the cumulative ends `offsets` where there are any.
+/// (mat1 * scale1) @ (mat2 * scale2) * alpha + bias * beta, with groups of rows, columns or k given
+/// by the cumulative ends `offsets` where there are any.
 class ScaledMmaOp : public Expr {
  public:
   NVF_EXPR_COMMON(ScaledMmaOp)

@@ -24,8 +24,20 @@ constexpr std::array kBinaryRows = {
   PointwiseRow{python, PromotionGroup::group, code, low, high, doc},
     NVF_FORALL_BINARY_OPS(NVF_ROW)
 #undef NVF_ROW
-        PointwiseRow{"ceilDiv", PromotionGroup::Keep, "ceilDiv({0}, {1})", 1, 10, "Quotient rounded up."},
-    PointwiseRow{"complex", PromotionGroup::Keep, "complex({0}, {1})", -10, 10, "Complex number from two real ones."},
+        PointwiseRow{
+            "ceilDiv",
+            PromotionGroup::Keep,
+            "ceilDiv({0}, {1})",
+            1,
+            10,
+            "Quotient rounded up."},
+    PointwiseRow{
+        "complex",
+        PromotionGroup::Keep,
+        "complex({0}, {1})",
+        -10,
+        10,
+        "Complex number from two real ones."},
 };
 
 std::vector<Operand> repeated(std::string_view name, const std::vector<Val*>& vals) {
@@ -207,10 +219,12 @@ ScalarValue LoadStoreOp::foldScalars(const std::vector<ScalarValue>& operands) c
 }
 namespace {
 
-// The memory order that a copy was asked for, logical order spelled out; empty where nothing was asked.
+// The memory order that a copy was asked for, logical order spelled out; empty where nothing was
+// asked.
 std::vector<int64_t> askedOrder(const TensorView* tv) {
   auto order = tv->domain()->strideOrder();
-  if (order.empty() && tv->hasAllocation() && tv->getMaybeAllocationDomain() == tv->getLogicalDomain()) {
+  if (order.empty() && tv->hasAllocation() &&
+      tv->getMaybeAllocationDomain() == tv->getLogicalDomain()) {
     for (int64_t rank = tv->nDims(); rank-- > 0;) {
       order.push_back(rank);
     }
@@ -279,8 +293,7 @@ WelfordOp::WelfordOp(
     : Expr(key, {{{"in", in}}, {out_avg, out_var_sum, out_n}, {}}) {}
 PythonCall WelfordOp::pythonCall() const {
   return {
-      "welford",
-      {py::arg(input(0)), py::kw("dims", py::listText(reductionAxes(outTensor(this))))}};
+      "welford", {py::arg(input(0)), py::kw("dims", py::listText(reductionAxes(outTensor(this))))}};
 }
 
 // --- shape ---
@@ -303,8 +316,7 @@ void BroadcastOp::mapDomains(DomainMapper& mapper) const {
 }
 PythonCall BroadcastOp::pythonCall() const {
   return {
-      "broadcast",
-      {py::arg(input(0)), py::kw("is_broadcast_dim", py::listText(isBroadcastDim()))}};
+      "broadcast", {py::arg(input(0)), py::kw("is_broadcast_dim", py::listText(isBroadcastDim()))}};
 }
 
 NVF_DEFINE_NEW_LIKE(SqueezeOp)

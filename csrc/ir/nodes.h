@@ -40,8 +40,8 @@ class BinaryOp : public Expr {
   std::string rhsText(const std::vector<std::string>& operands) const override;
 };
 
-/// where(condition, a, b); lerp(start, end, weight); threshold(x, limit, value); clamp(x, min, max),
-/// whose bounds may be absent.
+/// where(condition, a, b); lerp(start, end, weight); threshold(x, limit, value); clamp(x, min,
+/// max), whose bounds may be absent.
 class TernaryOp : public Expr {
  public:
   NVF_EXPR_COMMON(TernaryOp)
@@ -56,8 +56,8 @@ class TernaryOp : public Expr {
   PythonCall pythonCall() const override;
 };
 
-/// A copy. A permutation when the output has a root domain in the operand's order; a change of memory
-/// order when the output has an allocation domain.
+/// A copy. A permutation when the output has a root domain in the operand's order; a change of
+/// memory order when the output has an allocation domain.
 class LoadStoreOp : public Expr {
  public:
   NVF_EXPR_COMMON(LoadStoreOp)
@@ -118,7 +118,11 @@ class WelfordOp : public Expr {
 class BroadcastOp : public Expr {
  public:
   NVF_EXPR_COMMON(BroadcastOp)
-  BroadcastOp(IrBuilderPasskey, TensorView* out, TensorView* in, std::vector<bool> is_broadcast_dim);
+  BroadcastOp(
+      IrBuilderPasskey,
+      TensorView* out,
+      TensorView* in,
+      std::vector<bool> is_broadcast_dim);
   const std::vector<bool>& isBroadcastDim() const {
     return attribute<std::vector<bool>>("is_broadcast_dim");
   }

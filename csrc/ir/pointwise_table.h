@@ -1,9 +1,10 @@
-// The pointwise operators: one row each. Enum, builder, binding, printer, evaluator, documentation and
-// the generated test come from the row; a new op is one row.
+// The pointwise operators: one row each. Enum, builder, binding, printer, evaluator, documentation
+// and the generated test come from the row; a new op is one row.
 //
-// Columns: enumerator, Python name, promotion group, ATen evaluation (of tensors a, b, c; the operands
-// have been promoted by the builder), C++ text for generated code (where the text is the same on CPU and
-// CUDA; a device helper of that name exists where the language has none), test range, documentation.
+// Columns: enumerator, Python name, promotion group, ATen evaluation (of tensors a, b, c; the
+// operands have been promoted by the builder), C++ text for generated code (where the text is the
+// same on CPU and CUDA; a device helper of that name exists where the language has none), test
+// range, documentation.
 //
 // Promotion groups (see ops/type_promotion.h): Keep, Default, Float, FullPrecision, Bool, Logical,
 // Integer. The ATen column is expanded in runtime/pointwise_evaluator.cpp only.
@@ -16,13 +17,13 @@
 namespace nvfuser {
 
 enum class PromotionGroup {
-  Keep, ///< the common type, low floats kept
-  Default, ///< the common type, low floats become Float
-  Float, ///< int, bool and low floats become Float; complex kept
+  Keep,          ///< the common type, low floats kept
+  Default,       ///< the common type, low floats become Float
+  Float,         ///< int, bool and low floats become Float; complex kept
   FullPrecision, ///< Float or Double, else an error
-  Bool, ///< operands promoted as Default, result Bool
-  Logical, ///< operands cast to Bool, result Bool
-  Integer, ///< integers and Bool only
+  Bool,          ///< operands promoted as Default, result Bool
+  Logical,       ///< operands cast to Bool, result Bool
+  Integer,       ///< integers and Bool only
   StrictInteger, ///< integers only
 };
 
@@ -121,7 +122,7 @@ enum class BinaryOpType {
   NVF_FORALL_BINARY_OPS(NVF_ROW)
 #undef NVF_ROW
       CeilDiv, ///< of sizes
-  Complex, ///< real and imaginary part
+  Complex,     ///< real and imaginary part
 };
 
 enum class TernaryOpType { Where, Lerp, Threshold, Clamp };

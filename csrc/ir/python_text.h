@@ -7,8 +7,8 @@
 
 namespace nvfuser {
 
-/// `def nvfuser_fusion(fd : FusionDefinition) -> None :` and one statement a line. Running it in a new
-/// FusionDefinition gives an equal fusion.
+/// `def nvfuser_fusion(fd : FusionDefinition) -> None :` and one statement a line. Running it in a
+/// new FusionDefinition gives an equal fusion.
 std::string pythonText(const Fusion& fusion);
 
 } // namespace nvfuser

@@ -17,8 +17,8 @@ inline bool hasValue(const ScalarValue& v) {
   return !std::holds_alternative<std::monostate>(v);
 }
 
-/// The value converted to `dtype` by C rules (double to int truncates, complex to real keeps the real
-/// part, Float rounds to float32). Raises RuntimeError where the conversion has no meaning.
+/// The value converted to `dtype` by C rules (double to int truncates, complex to real keeps the
+/// real part, Float rounds to float32). Raises RuntimeError where the conversion has no meaning.
 ScalarValue castScalar(const ScalarValue& v, DataType dtype);
 
 /// Bool, Int, Double or ComplexDouble: the type that Python gives such a value.
@@ -34,7 +34,8 @@ bool sameScalar(const ScalarValue& a, const ScalarValue& b);
 
 /// "3", "2.5", "true", "-inf", "1+2i": C-like text for printed IR.
 std::string scalarText(const ScalarValue& v);
-/// Text that Python reads back: True, 3.00000 (six significant digits), float("inf"), 1.00000+2.00000j.
+/// Text that Python reads back: True, 3.00000 (six significant digits),
+/// float("inf"), 1.00000+2.00000j.
 std::string scalarPythonText(const ScalarValue& v);
 
 } // namespace nvfuser

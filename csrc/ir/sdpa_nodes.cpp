@@ -89,7 +89,8 @@ SdpaFwdOp::SdpaFwdOp(
             {"scale", o.scale}},
            outputs.logsumexp == nullptr
                ? std::vector<Val*>{outputs.attn_out}
-               : std::vector<Val*>{outputs.attn_out, outputs.logsumexp, outputs.philox_seed, outputs.philox_offset},
+               : std::vector<
+                     Val*>{outputs.attn_out, outputs.logsumexp, outputs.philox_seed, outputs.philox_offset},
            {{"causal_alignment", static_cast<int64_t>(alignment)}, {"backend", backend}}}) {}
 
 TensorView* SdpaFwdOp::query() const {
@@ -144,8 +145,7 @@ PythonCall SdpaFwdOp::pythonCall() const {
   const bool flash_form =
       causalAlignment() == CausalAlignment::BottomRight && backend() == "auto" && !isInference();
   PythonCall call{
-      flash_form ? "sdpfa_fwd" : "sdpa_fwd",
-      {py::arg(query()), py::arg(key()), py::arg(value())}};
+      flash_form ? "sdpfa_fwd" : "sdpa_fwd", {py::arg(query()), py::arg(key()), py::arg(value())}};
   for (std::string_view name : {"bias", "mask"}) {
     if (operand(name) != nullptr) {
       call.args.push_back(py::kw(name, operand(name)));
@@ -189,7 +189,8 @@ SdpaBwdOp::SdpaBwdOp(
             {"mask", o.mask}},
            outputs.grad_bias == nullptr
                ? std::vector<Val*>{outputs.grad_query, outputs.grad_key, outputs.grad_value}
-               : std::vector<Val*>{outputs.grad_query, outputs.grad_key, outputs.grad_value, outputs.grad_bias},
+               : std::vector<
+                     Val*>{outputs.grad_query, outputs.grad_key, outputs.grad_value, outputs.grad_bias},
            {{"causal_alignment", static_cast<int64_t>(alignment)}, {"backend", backend}}}) {}
 
 void SdpaBwdOp::mapDomains(DomainMapper& mapper) const {
@@ -198,7 +199,7 @@ void SdpaBwdOp::mapDomains(DomainMapper& mapper) const {
     bool query_length;
     bool key_length;
     bool qk_size; // last dim is E
-    bool v_size; // last dim is Ev
+    bool v_size;  // last dim is Ev
   };
   const std::vector<Input> ins = {
       {full(operand("grad_out")), true, false, false, true},

@@ -1,16 +1,17 @@
 // Scaled dot-product attention, forward and backward, as nodes of the IR.
 //
-// Letters: N batch (any number of leading dims), H query heads, Hk key/value heads (H a multiple of Hk),
-// L query length, S key length, E query/key head size, Ev value head size.
+// Letters: N batch (any number of leading dims), H query heads, Hk key/value heads (H a multiple of
+// Hk), L query length, S key length, E query/key head size, Ev value head size.
 //
 //   scores    = query [N,H,L,E] @ key [N,Hk,S,E]^T * scale + bias + (mask ? 0 : -inf)
 //   attn_out  = dropout(softmax(scores)) @ value [N,Hk,S,Ev]                      [N,H,L,Ev]
 //   logsumexp = log(sum over keys of exp(scores)), float32                        [N,H,L]
 //
-// A causal node keeps key j for query i when j <= i (TopLeft, torch's scaled_dot_product_attention) or
-// when j <= i + S - L (BottomRight, flash attention). Rows without a key give output 0 and gradient 0.
-// philox_seed and philox_offset hold the state that reproduces the dropout mask; their shape, dtype and
-// device follow the torch in use (see runtime/rng_state.h) and nothing maps to them.
+// A causal node keeps key j for query i when j <= i (TopLeft, torch's scaled_dot_product_attention)
+// or when j <= i + S - L (BottomRight, flash attention). Rows without a key give output 0 and
+// gradient 0. philox_seed and philox_offset hold the state that reproduces the dropout mask; their
+// shape, dtype and device follow the torch in use (see runtime/rng_state.h) and nothing maps to
+// them.
 #pragma once
 
 #include <ir/tensor_view.h>

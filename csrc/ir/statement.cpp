@@ -31,8 +31,8 @@ int64_t Val::constInt() const {
 
 namespace {
 
-// Scalar expressions are graphs, not trees: walked as trees they can be exponentially large, or deeper
-// than the stack. Walks give up at this depth.
+// Scalar expressions are graphs, not trees: walked as trees they can be exponentially large, or
+// deeper than the stack. Walks give up at this depth.
 constexpr int kMaxScalarDepth = 10;
 
 class DepthGuard {

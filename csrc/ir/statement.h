@@ -1,9 +1,10 @@
 // Statement, Val and Expr: what every node of the IR is.
 //
-// A Val is a value (scalar, IterDomain, TensorDomain or TensorView), an Expr produces Vals from Vals.
-// Nodes are owned by one Fusion, created through IrBuilder, and never move. An Expr holds operands by
-// name and attributes by name, so that cloning, comparing, hashing, printing and replaying are written
-// once; what differs between nodes they answer themselves (traits, mapDomains, pythonCall).
+// A Val is a value (scalar, IterDomain, TensorDomain or TensorView), an Expr produces Vals from
+// Vals. Nodes are owned by one Fusion, created through IrBuilder, and never move. An Expr holds
+// operands by name and attributes by name, so that cloning, comparing, hashing, printing and
+// replaying are written once; what differs between nodes they answer themselves (traits,
+// mapDomains, pythonCall).
 #pragma once
 
 #include <ir/exceptions.h>
@@ -133,8 +134,8 @@ class Val : public Statement {
     return is_fusion_output_;
   }
 
-  /// Same value by structure: the same node, equal constants, or equal expressions of equal operands.
-  /// Expressions nested deeper than ten are not compared, and count as different.
+  /// Same value by structure: the same node, equal constants, or equal expressions of equal
+  /// operands. Expressions nested deeper than ten are not compared, and count as different.
   virtual bool sameAs(const Val* other) const;
 
   std::string toString() const override;
@@ -159,14 +160,8 @@ struct Operand {
   Val* val;
 };
 
-using Attribute = std::variant<
-    bool,
-    int64_t,
-    double,
-    std::string,
-    DataType,
-    std::vector<int64_t>,
-    std::vector<bool>>;
+using Attribute = std::
+    variant<bool, int64_t, double, std::string, DataType, std::vector<int64_t>, std::vector<bool>>;
 
 struct NamedAttribute {
   std::string_view name;
@@ -235,10 +230,11 @@ class Expr : public Statement {
   }
   /// Reports which dimensions of operands and outputs are the same. See domain_mapper.h.
   virtual void mapDomains(DomainMapper& mapper) const;
-  /// The operand whose memory order output `i` takes, dimension by dimension; nullptr: none is promised.
+  /// The operand whose memory order output `i` takes, dimension by dimension; nullptr: none is
+  /// promised.
   virtual const Val* layoutOperand(size_t output) const;
-  /// The value of a scalar output from those of the operands, in the order of operands(). Every operand
-  /// that is present has a value. No value: the node does not fold.
+  /// The value of a scalar output from those of the operands, in the order of operands(). Every
+  /// operand that is present has a value. No value: the node does not fold.
   virtual ScalarValue foldScalars(const std::vector<ScalarValue>& operands) const;
   /// The call of fd.ops that makes this node. Internal error for nodes without one.
   virtual PythonCall pythonCall() const;
@@ -286,17 +282,17 @@ class Expr : public Statement {
 };
 
 /// Boilerplate of a node class: the inherited constructor, the name and newLike.
-#define NVF_EXPR_COMMON(Class)                                        \
-  using Expr::Expr;                                                   \
-  std::string_view opName() const override {                          \
-    return #Class;                                                    \
-  }                                                                   \
+#define NVF_EXPR_COMMON(Class)               \
+  using Expr::Expr;                          \
+  std::string_view opName() const override { \
+    return #Class;                           \
+  }                                          \
   Expr* newLike(Fusion* fusion, ExprParts parts) const override;
 
 /// Goes into the node's .cpp, after builder.h is included.
-#define NVF_DEFINE_NEW_LIKE(Class)                                    \
-  Expr* Class::newLike(Fusion* fusion, ExprParts parts) const {       \
-    return IrBuilder::createIn<Class>(fusion, std::move(parts));      \
+#define NVF_DEFINE_NEW_LIKE(Class)                               \
+  Expr* Class::newLike(Fusion* fusion, ExprParts parts) const {  \
+    return IrBuilder::createIn<Class>(fusion, std::move(parts)); \
   }
 
 } // namespace nvfuser

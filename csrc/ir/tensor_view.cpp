@@ -23,8 +23,7 @@ bool TensorView::hasReduction() const {
 
 int64_t TensorView::nDims() const {
   const auto& logical = getLogicalDomain();
-  return std::count_if(
-      logical.begin(), logical.end(), [](auto* id) { return !id->isReduction(); });
+  return std::count_if(logical.begin(), logical.end(), [](auto* id) { return !id->isReduction(); });
 }
 
 int64_t TensorView::sharedPosition() const {
@@ -89,12 +88,7 @@ void TensorView::setMemoryType(MemoryType type) {
 TensorView* TensorView::split(int64_t axis, Val* factor, bool inner_split) {
   const int64_t a = checkAxis(axis, "split");
   NVF_CHECK(
-      a >= sharedPosition(),
-      "split: axis ",
-      axis,
-      " of ",
-      toString(),
-      " is shared by inline_at");
+      a >= sharedPosition(), "split: axis ", axis, " of ", toString(), " is shared by inline_at");
   auto loop = getLoopDomain();
   const auto [outer, inner] = IterDomain::split(loop[a], factor, inner_split);
   loop[a] = outer;
@@ -280,8 +274,8 @@ TensorView* TensorView::cacheAfter(
         toString());
   }
   const std::vector<Expr*> moved = cached_uses.empty() ? uses() : cached_uses;
-  auto* copy = IrBuilder::create<TensorView>(
-      copyLogical(this, propagate_allocation_domain).domain, dtype());
+  auto* copy =
+      IrBuilder::create<TensorView>(copyLogical(this, propagate_allocation_domain).domain, dtype());
   for (Expr* use : moved) {
     fusion()->replaceOperand(use, this, copy);
   }
@@ -302,7 +296,10 @@ TensorView* TensorView::cacheBefore(LoadStoreOpType type) {
   auto* producer = IrBuilder::create<TensorView>(domain_, dtype());
   ExprParts parts{def->operands(), def->outputs(), def->attributes()};
   std::replace(
-      parts.outputs.begin(), parts.outputs.end(), static_cast<Val*>(this), static_cast<Val*>(producer));
+      parts.outputs.begin(),
+      parts.outputs.end(),
+      static_cast<Val*>(this),
+      static_cast<Val*>(producer));
   fusion()->removeExpr(def);
   def->newLike(fusion(), std::move(parts));
   domain_ = copyLogical(producer, true).domain;
@@ -372,12 +369,7 @@ TensorView* TensorView::rfactor(const std::vector<int64_t>& axes) {
   for (int64_t axis : axes) {
     IterDomain* id = this->axis(axis);
     NVF_CHECK(
-        id->isReduction(),
-        "rfactor: axis ",
-        axis,
-        " of ",
-        toString(),
-        " is not a reduction axis");
+        id->isReduction(), "rfactor: axis ", axis, " of ", toString(), " is not a reduction axis");
     chosen.insert(id);
   }
   const bool some_remain = std::any_of(loop.begin(), loop.end(), [&](auto* id) {
@@ -490,7 +482,13 @@ TensorView* TensorView::rfactor(const std::vector<int64_t>& axes) {
 
 std::string TensorView::toString() const {
   return detail::concat(
-      "T", name(), "_", memoryTypeText(memory_type_), "_", dtype(), domain_->toString(),
+      "T",
+      name(),
+      "_",
+      memoryTypeText(memory_type_),
+      "_",
+      dtype(),
+      domain_->toString(),
       compute_at_position_ > 0 ? detail::concat(" ca_pos( ", compute_at_position_, " )") : "");
 }
 

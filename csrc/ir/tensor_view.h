@@ -88,10 +88,11 @@ class TensorView : public Val {
       CacheOp cache_op = CacheOp::Unspecified,
       bool propagate_allocation_domain = true,
       const std::vector<Expr*>& cached_uses = {});
-  /// A tensor that takes over this one's definition; this one becomes its copy. Returns the new one.
+  /// A tensor that takes over this one's definition; this one becomes its copy. Returns the new
+  /// one.
   TensorView* cacheBefore(LoadStoreOpType type = LoadStoreOpType::Set);
-  /// Splits a reduction in two: the returned producer reduces `axes`, this tensor the remaining ones. The
-  /// shape of this tensor and the schedule of its other axes stay as they were.
+  /// Splits a reduction in two: the returned producer reduces `axes`, this tensor the remaining
+  /// ones. The shape of this tensor and the schedule of its other axes stay as they were.
   /// RuntimeError unless this is a reduction, `axes` are reduction axes, and some remain.
   TensorView* rfactor(const std::vector<int64_t>& axes);
   void setLoopDomain(std::vector<IterDomain*> loop);
@@ -122,7 +123,8 @@ class TensorView : public Val {
   int64_t compute_at_position_ = 0;
 };
 
-/// Makes a TensorView with a builder's few lines; extents are constants, symbolic Vals or given Vals.
+/// Makes a TensorView with a builder's few lines; extents are constants, symbolic Vals or given
+/// Vals.
 class TensorViewBuilder {
  public:
   TensorViewBuilder& dtype(DataType dtype);

@@ -11,8 +11,9 @@ namespace nvfuser {
 
 class IterDomain;
 
-/// Expressions that `to` depends on, producers first (depth-first post-order, operands left to right).
-/// The walk does not go beyond a value of `from`. Without recursion: graphs may be thousands deep.
+/// Expressions that `to` depends on, producers first (depth-first post-order, operands left to
+/// right). The walk does not go beyond a value of `from`. Without recursion: graphs may be
+/// thousands deep.
 std::vector<Expr*> exprsTo(const std::vector<Val*>& to, const std::vector<Val*>& from = {});
 
 /// All values that `to` depends on, `to` included, producers first.
@@ -26,8 +27,8 @@ std::vector<Expr*> transformsBetween(
     const std::vector<IterDomain*>& from,
     const std::vector<IterDomain*>& to);
 
-/// Repeats the transforms that lead from `from` to `to` on other domains. `map` holds the replacement of
-/// each domain of `from` and receives that of every domain made on the way.
+/// Repeats the transforms that lead from `from` to `to` on other domains. `map` holds the
+/// replacement of each domain of `from` and receives that of every domain made on the way.
 void replayTransforms(
     const std::vector<Expr*>& transforms,
     std::unordered_map<IterDomain*, IterDomain*>& map);

@@ -89,9 +89,8 @@ DataType realTypeOf(DataType dtype) {
 }
 
 DataType complexTypeOf(DataType dtype) {
-  return dtype == DataType::Double || dtype == DataType::ComplexDouble
-      ? DataType::ComplexDouble
-      : DataType::ComplexFloat;
+  return dtype == DataType::Double || dtype == DataType::ComplexDouble ? DataType::ComplexDouble
+                                                                       : DataType::ComplexFloat;
 }
 
 DataType promoteType(DataType a, DataType b) {

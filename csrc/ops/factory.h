@@ -7,7 +7,8 @@
 namespace nvfuser {
 
 TensorView* full(const std::vector<Val*>& shape, Val* fill_value, DataType dtype);
-/// start, start + step, ...; nullptr: 0 and 1. RuntimeError: step 0, or kinds that do not match dtype.
+/// start, start + step, ...; nullptr: 0 and 1. RuntimeError: step 0, or kinds that do not match
+/// dtype.
 TensorView* iota(Val* length, Val* start, Val* step, DataType dtype);
 /// Uniform in [low, high). seed and offset: both or neither.
 TensorView* uniform(

@@ -159,8 +159,7 @@ Val* segmentSet(Val* x) {
 Val* complexOp(Val* real, Val* imag) {
   checkFusion("complex", {real, imag});
   NVF_CHECK(
-      real->isTensor() == imag->isTensor(),
-      "complex: both parts must be tensors or both scalars");
+      real->isTensor() == imag->isTensor(), "complex: both parts must be tensors or both scalars");
   NVF_CHECK(
       real->dtype() == imag->dtype() &&
           (real->dtype() == DataType::Float || real->dtype() == DataType::Double),
@@ -194,9 +193,7 @@ Val* where(Val* condition, Val* a, Val* b) {
       dataTypeName(condition->dtype()));
   const DataType dtype = commonType({a, b});
   return ternary(
-      TernaryOpType::Where,
-      {condition, promoteOperand(a, dtype), promoteOperand(b, dtype)},
-      dtype);
+      TernaryOpType::Where, {condition, promoteOperand(a, dtype), promoteOperand(b, dtype)}, dtype);
 }
 
 Val* lerp(Val* start, Val* end, Val* weight) {

@@ -9,7 +9,8 @@ namespace nvfuser {
 Val* unaryOp(UnaryOpType type, Val* x);
 Val* binaryOp(BinaryOpType type, Val* a, Val* b);
 
-/// `x` as `dtype`; a copy when it has that type. RuntimeError "Illegal Cast value" for an impossible pair.
+/// `x` as `dtype`; a copy when it has that type. RuntimeError "Illegal Cast value" for an
+/// impossible pair.
 Val* castOp(DataType dtype, Val* x);
 TensorView* castOp(DataType dtype, TensorView* x);
 /// As castOp, but the same node when nothing changes.

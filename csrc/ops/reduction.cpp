@@ -25,14 +25,14 @@ TensorView* newReduced(const TensorView* x, const std::vector<int64_t>& dims, Da
   std::vector<IterDomain*> domain;
   const auto source = noReductions(x->getLogicalDomain());
   for (size_t i = 0; i < source.size(); ++i) {
-    const bool reduced =
-        std::find(dims.begin(), dims.end(), static_cast<int64_t>(i)) != dims.end();
+    const bool reduced = std::find(dims.begin(), dims.end(), static_cast<int64_t>(i)) != dims.end();
     if (!reduced) {
       domain.push_back(source[i]->cloneWithoutRFactor());
       continue;
     }
-    domain.push_back(IrBuilder::create<IterDomain>(IterDomain::Parts{
-        .extent = source[i]->getMaybeExpandedExtent(), .iter_type = IterType::Reduction}));
+    domain.push_back(
+        IrBuilder::create<IterDomain>(IterDomain::Parts{
+            .extent = source[i]->getMaybeExpandedExtent(), .iter_type = IterType::Reduction}));
   }
   return ops::newTensor(std::move(domain), dtype);
 }
@@ -151,8 +151,7 @@ VarMean varianceTwoPass(
     deviation = unaryOp(UnaryOpType::Abs, deviation);
   }
   TensorView* squares = mul(deviation, deviation)->as<TensorView>();
-  TensorView* var =
-      div(reductionOp(ReductionType::Sum, squares, axes), divisor)->as<TensorView>();
+  TensorView* var = div(reductionOp(ReductionType::Sum, squares, axes), divisor)->as<TensorView>();
   return {keepdim ? keepDims(var, axes, rank) : var, keepdim ? kept_mean : mean};
 }
 

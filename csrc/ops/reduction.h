@@ -7,9 +7,10 @@
 
 namespace nvfuser {
 
-/// Reduces over `dims` (negatives count from the end). sum and prod: Bool and integers become Int, or the
-/// operand is cast to `dtype` first; max and min refuse a dtype. keepdim leaves size-1 dims (a broadcast).
-/// A 0-dim operand gives a copy. RuntimeError: no dims, a dim out of range or twice, complex max or min.
+/// Reduces over `dims` (negatives count from the end). sum and prod: Bool and integers become Int,
+/// or the operand is cast to `dtype` first; max and min refuse a dtype. keepdim leaves size-1 dims
+/// (a broadcast). A 0-dim operand gives a copy. RuntimeError: no dims, a dim out of range or twice,
+/// complex max or min.
 TensorView* reductionOp(
     ReductionType type,
     TensorView* x,
@@ -30,10 +31,19 @@ struct VarMean {
   TensorView* var;
   TensorView* mean;
 };
-/// Variance with divisor max(0, n - correction). Complex operands have a real variance; low floats become Float.
-TensorView* variance(TensorView* x, const std::vector<int64_t>& dims, int64_t correction, bool keepdim);
+/// Variance with divisor max(0, n - correction). Complex operands have a real variance; low floats
+/// become Float.
+TensorView* variance(
+    TensorView* x,
+    const std::vector<int64_t>& dims,
+    int64_t correction,
+    bool keepdim);
 /// As variance, with the mean. RuntimeError for low floats.
-VarMean varianceMean(TensorView* x, const std::vector<int64_t>& dims, int64_t correction, bool keepdim);
+VarMean varianceMean(
+    TensorView* x,
+    const std::vector<int64_t>& dims,
+    int64_t correction,
+    bool keepdim);
 
 struct WelfordResult {
   TensorView* avg;

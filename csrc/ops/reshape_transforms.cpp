@@ -74,8 +74,8 @@ std::vector<ReshapeGroup> symbolicGroups(
   return front;
 }
 
-// A domain that a reshape makes. Whether a size that is not known is 1, and so a broadcast, shows only at
-// run time.
+// A domain that a reshape makes. Whether a size that is not known is 1, and so a broadcast, shows
+// only at run time.
 IterDomain* reshaped(Val* extent) {
   return IrBuilder::create<IterDomain>(IterDomain::Parts{
       .extent = extent,
@@ -114,9 +114,9 @@ std::vector<IterDomain*> applyReshape(
     for (size_t i = 1; i < group.from.size(); ++i) {
       IterDomain* next = root[group.from[i]];
       const bool last = i + 1 == group.from.size() && group.to.size() == 1;
-      Val* extent = last ? new_shape[group.to[0]]
-                         : IrBuilder::mulExpr(
-                               rest->getMaybeExpandedExtent(), next->getMaybeExpandedExtent());
+      Val* extent = last
+          ? new_shape[group.to[0]]
+          : IrBuilder::mulExpr(rest->getMaybeExpandedExtent(), next->getMaybeExpandedExtent());
       auto* merged = reshaped(extent);
       IrBuilder::create<Merge>(merged, rest, next);
       rest = merged;
@@ -136,10 +136,9 @@ std::vector<IterDomain*> applyReshape(
   }
   for (size_t i = 0; i < logical.size(); ++i) {
     if (logical[i] == nullptr) {
-      logical[i] = IrBuilder::create<IterDomain>(
-          IterDomain::Parts{
-              .extent = new_shape[i],
-              .iter_type = new_shape[i]->isOneInt() ? IterType::Broadcast : IterType::Symbolic});
+      logical[i] = IrBuilder::create<IterDomain>(IterDomain::Parts{
+          .extent = new_shape[i],
+          .iter_type = new_shape[i]->isOneInt() ? IterType::Broadcast : IterType::Symbolic});
     }
   }
   return logical;

@@ -11,15 +11,15 @@ struct ReshapeGroup {
   std::vector<int64_t> to;
 };
 
-/// Cuts two shapes of equal element count into the finest runs whose counts are provably equal. Sizes of
-/// 1 belong to no run. Without constants the equal extents at both ends are matched, and what is left
-/// forms one run. Empty when one of the shapes has a zero size.
+/// Cuts two shapes of equal element count into the finest runs whose counts are provably equal.
+/// Sizes of 1 belong to no run. Without constants the equal extents at both ends are matched, and
+/// what is left forms one run. Empty when one of the shapes has a zero size.
 std::vector<ReshapeGroup> reshapeGroups(
     const std::vector<Val*>& old_shape,
     const std::vector<Val*>& new_shape);
 
-/// Builds the logical domain from the root domain: in each run all root domains are merged, the result
-/// is split into the new extents. New sizes of 1 are fresh broadcasts.
+/// Builds the logical domain from the root domain: in each run all root domains are merged, the
+/// result is split into the new extents. New sizes of 1 are fresh broadcasts.
 std::vector<IterDomain*> applyReshape(
     const std::vector<IterDomain*>& root,
     const std::vector<Val*>& new_shape,

@@ -22,9 +22,11 @@ void checkFusion(std::string_view op, const TensorView* x) {
 std::vector<Val*> asExtents(std::string_view op, const std::vector<Val*>& shape) {
   std::vector<Val*> result;
   for (Val* extent : shape) {
-    // Existing callers compute sizes of reshapes with reciprocals, so a real scalar is cut to an integer there.
+    // Existing callers compute sizes of reshapes with reciprocals, so a real scalar is cut to an
+    // integer there.
     const bool is_real = extent->isScalar() && isFloatingPointType(extent->dtype());
-    Val* index = ops::asIndex(op, op == "reshape" && is_real ? castOp(DataType::Index, extent) : extent);
+    Val* index =
+        ops::asIndex(op, op == "reshape" && is_real ? castOp(DataType::Index, extent) : extent);
     NVF_CHECK(
         !index->isConstInt() || index->constInt() >= -1,
         op,
@@ -103,8 +105,11 @@ TensorView* expand(TensorView* x, const std::vector<Val*>& requested) {
     }
     if (id->isBroadcast() && !id->hasExpandedExtent()) {
       expands = true;
-      domain.push_back(IrBuilder::create<IterDomain>(IterDomain::Parts{
-          .extent = id->extent(), .expanded_extent = wanted, .iter_type = IterType::Broadcast}));
+      domain.push_back(
+          IrBuilder::create<IterDomain>(IterDomain::Parts{
+              .extent = id->extent(),
+              .expanded_extent = wanted,
+              .iter_type = IterType::Broadcast}));
       continue;
     }
     NVF_CHECK(
@@ -116,7 +121,8 @@ TensorView* expand(TensorView* x, const std::vector<Val*>& requested) {
         " cannot be seen as ",
         wanted->toInlineString(),
         "; only a size of 1 can be expanded");
-    // Symbolic sizes: an iteration must turn out equal; what may be a broadcast is decided at run time.
+    // Symbolic sizes: an iteration must turn out equal; what may be a broadcast is decided at run
+    // time.
     IterDomain::Parts parts = id->parts();
     parts.is_rfactor = false;
     if (id->isSymbolic()) {
@@ -177,8 +183,7 @@ std::vector<Val*> resolveShape(TensorView* x, const std::vector<Val*>& requested
   int64_t inferred = -1;
   for (size_t i = 0; i < shape.size(); ++i) {
     if (shape[i]->isConstInt(-1)) {
-      NVF_CHECK(
-          inferred == -1, "reshape: only one size can be -1, got ", shapeListText(requested));
+      NVF_CHECK(inferred == -1, "reshape: only one size can be -1, got ", shapeListText(requested));
       inferred = static_cast<int64_t>(i);
     }
   }
@@ -264,7 +269,8 @@ TensorView* reshape(TensorView* x, const std::vector<Val*>& new_shape) {
   } else {
     logical = ops::applyReshape(root, shape, groups);
   }
-  const bool keeps_root = !groups.empty() && (has_transforms || root.size() != logical.size() || root != logical);
+  const bool keeps_root =
+      !groups.empty() && (has_transforms || root.size() != logical.size() || root != logical);
   auto* out = ops::newTensor(
       std::move(logical), x->dtype(), keeps_root ? root : std::vector<IterDomain*>{});
   IrBuilder::create<ReshapeOp>(out, x, shape);
@@ -419,9 +425,9 @@ TensorView* slice(
     Val* length = IrBuilder::subExpr(end[i], begin[i]);
     auto* out_id = IrBuilder::create<IterDomain>(IterDomain::Parts{
         .extent = length,
-        .iter_type = length->isOneInt()     ? IterType::Broadcast
-            : length->isConstInt()          ? IterType::Iteration
-                                            : IterType::Symbolic,
+        .iter_type = length->isOneInt() ? IterType::Broadcast
+            : length->isConstInt()      ? IterType::Iteration
+                                        : IterType::Symbolic,
         .is_rfactor = true});
     IrBuilder::create<Resize>(
         out_id, root[i], IrBuilder::negExpr(begin[i]), IrBuilder::subExpr(end[i], extent));
@@ -498,7 +504,8 @@ TensorView* cat(const std::vector<TensorView*>& tensors, int64_t dim, bool manua
   NVF_CHECK(!tensors.empty(), "cat: expected at least one tensor");
   std::vector<TensorView*> parts = tensors;
   if (manual_padding) {
-    // The operands have been padded to the size of the result: what lies under the padding is joined.
+    // The operands have been padded to the size of the result: what lies under the padding is
+    // joined.
     for (TensorView*& part : parts) {
       auto* padding = dynamic_cast<PadOp*>(part->definition());
       NVF_CHECK(

@@ -7,7 +7,8 @@
 
 namespace nvfuser {
 
-/// One flag per output dim; new dims have size 1. RuntimeError unless the false flags number the rank.
+/// One flag per output dim; new dims have size 1. RuntimeError unless the false flags number the
+/// rank.
 TensorView* broadcast(TensorView* x, const std::vector<bool>& is_broadcast_dim);
 /// torch.broadcast_to with explicit places: broadcast_dims[i] is the output dim of x's dim i.
 /// -1 in shape keeps the operand's size.

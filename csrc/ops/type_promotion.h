@@ -1,7 +1,7 @@
 // Common types of operands, and the result types of the operator groups.
 //
-// Folder csrc/ops: what builds nodes. Every builder checks its arguments, promotes types, computes the
-// output's domain and adds a node to the active fusion. It may include csrc/ir only.
+// Folder csrc/ops: what builds nodes. Every builder checks its arguments, promotes types, computes
+// the output's domain and adds a node to the active fusion. It may include csrc/ir only.
 #pragma once
 
 #include <ir/pointwise_table.h>
@@ -19,7 +19,8 @@ struct PromotedTypes {
   DataType operands; ///< what tensor operands are cast to
   DataType result;
 };
-/// Step 2: what a group makes of the common type. RuntimeError, naming `op`, where the group refuses it.
+/// Step 2: what a group makes of the common type. RuntimeError, naming `op`, where the group
+/// refuses it.
 PromotedTypes promotedTypes(
     std::string_view op,
     PromotionGroup group,

@@ -14,8 +14,8 @@ at::Tensor withType(const at::Tensor& tensor, DataType dtype);
 std::vector<int64_t> intsOf(const std::vector<EvalValue>& operands, size_t first, size_t count);
 /// "[2, 3]"
 std::string sizesText(at::IntArrayRef sizes);
-/// Row-major strides of `sizes` in memory order `order` (logical dims, outermost first). Dims flagged in
-/// `expanded` have stride 0 and take no room.
+/// Row-major strides of `sizes` in memory order `order` (logical dims, outermost first). Dims
+/// flagged in `expanded` have stride 0 and take no room.
 std::vector<int64_t> stridesInOrder(
     at::IntArrayRef sizes,
     const std::vector<int64_t>& order,

@@ -197,10 +197,10 @@ at::Tensor partOfSecond(
   return t;
 }
 
-// Whether torch's fused kernel may be given these groups. It checks them on the device, by an assertion
-// that ends the process' use of CUDA: offsets must be cumulative, and groups of columns or of k must start
-// on 16-byte boundaries. While a stream is captured the offsets cannot be read, and groups of rows are
-// taken on trust.
+// Whether torch's fused kernel may be given these groups. It checks them on the device, by an
+// assertion that ends the process' use of CUDA: offsets must be cumulative, and groups of columns
+// or of k must start on 16-byte boundaries. While a stream is captured the offsets cannot be read,
+// and groups of rows are taken on trust.
 bool suitsFusedKernel(const NodeCall& call, const GroupedShape& shape) {
   const at::Tensor& a = call.tensor("mat1");
   const bool rows = shape.grouping == Grouping::Rows;

@@ -38,7 +38,8 @@ at::Tensor quotient(const at::Tensor& a, const at::Tensor& b) {
 }
 
 at::Tensor powerOf(const at::Tensor& a, const at::Tensor& b) {
-  // ATen squares and takes roots for exponents that are numbers; negative integers it takes in tensors only.
+  // ATen squares and takes roots for exponents that are numbers; negative integers it takes in
+  // tensors only.
   if (b.dim() == 0 && a.dim() > 0 && b.is_cpu() && !bothIntegral(a, b)) {
     return at::pow(a, b.item());
   }
@@ -132,7 +133,8 @@ at::Tensor scalarTensor(const ScalarValue& value, DataType dtype) {
       toAtenScalar(value), at::TensorOptions(at::kCPU).dtype(toAtenType(dtype)));
 }
 
-// The same in the type `dtype` of the tensor it meets; on the CPU, from where ATen takes 0-dim operands of any device.
+// The same in the type `dtype` of the tensor it meets; on the CPU, from where ATen takes 0-dim
+// operands of any device.
 at::Tensor numberBeside(const ScalarValue& value, const at::Tensor& tensor, DataType dtype) {
   return at::scalar_tensor(
       toAtenScalar(castScalar(value, dtype)),
@@ -164,8 +166,8 @@ void evaluateUnary(
     return;
   }
   if (type == UnaryOpType::Neg && holdsInt(in.scalar()) && isIntegralType(dtype)) {
-    outputs[0] = ScalarValue(
-        static_cast<int64_t>(-static_cast<uint64_t>(std::get<int64_t>(in.scalar()))));
+    outputs[0] =
+        ScalarValue(static_cast<int64_t>(-static_cast<uint64_t>(std::get<int64_t>(in.scalar()))));
     return;
   }
   const at::Tensor a = scalarTensor(in.scalar(), expr.inputs()[0]->dtype());
@@ -183,8 +185,8 @@ void evaluateBinary(
   const EvalValue& rhs = operands[1];
   if (!lhs.isTensor() && !rhs.isTensor()) {
     if (type == BinaryOpType::Complex) {
-      outputs[0] = ScalarValue(
-          std::complex<double>(toDouble(lhs.scalar()), toDouble(rhs.scalar())));
+      outputs[0] =
+          ScalarValue(std::complex<double>(toDouble(lhs.scalar()), toDouble(rhs.scalar())));
       return;
     }
     if (holdsInt(lhs.scalar()) && holdsInt(rhs.scalar()) && isIntegralType(dtype)) {
@@ -231,11 +233,10 @@ void evaluateTernary(
     }
   }
   const auto tensorOf = [&](size_t i, DataType type) {
-    return operands[i].isTensor()
-        ? operands[i].tensor()
-        : at::scalar_tensor(
-              toAtenScalar(castScalar(operands[i].scalar(), type)),
-              at::TensorOptions(device).dtype(toAtenType(type)));
+    return operands[i].isTensor() ? operands[i].tensor()
+                                  : at::scalar_tensor(
+                                        toAtenScalar(castScalar(operands[i].scalar(), type)),
+                                        at::TensorOptions(device).dtype(toAtenType(type)));
   };
   at::Tensor result;
   switch (type) {

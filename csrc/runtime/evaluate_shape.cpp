@@ -47,8 +47,7 @@ void evaluateLoadStore(
   }
   if (out->hasAllocation()) {
     const auto strides = stridesInOrder(in.sizes(), memoryOrder(out), {});
-    outputs[0] =
-        sameStrides(in.sizes(), in.strides(), strides) ? in : restrided(in, strides);
+    outputs[0] = sameStrides(in.sizes(), in.strides(), strides) ? in : restrided(in, strides);
     return;
   }
   // Nothing is copied here: the runtime copies outputs that must not share an input's storage.
@@ -76,7 +75,7 @@ at::Tensor lowest(const at::Tensor& in, at::IntArrayRef sizes) {
     return at::full(sizes, -std::numeric_limits<double>::infinity(), in.options());
   }
   const int64_t value = in.scalar_type() == at::kInt ? std::numeric_limits<int32_t>::min()
-                                                      : std::numeric_limits<int64_t>::min();
+                                                     : std::numeric_limits<int64_t>::min();
   return at::full(sizes, value, in.options());
 }
 
@@ -88,7 +87,7 @@ at::Tensor highest(const at::Tensor& in, at::IntArrayRef sizes) {
     return at::full(sizes, std::numeric_limits<double>::infinity(), in.options());
   }
   const int64_t value = in.scalar_type() == at::kInt ? std::numeric_limits<int32_t>::max()
-                                                      : std::numeric_limits<int64_t>::max();
+                                                     : std::numeric_limits<int64_t>::max();
   return at::full(sizes, value, in.options());
 }
 
@@ -163,8 +162,8 @@ void evaluateWelford(
 
 // --- shape ---
 
-// A 0-dim tensor on the CPU joins tensors of any device; with dimensions it no longer does, so that is
-// when it moves to where the fusion runs.
+// A 0-dim tensor on the CPU joins tensors of any device; with dimensions it no longer does, so that
+// is when it moves to where the fusion runs.
 at::Tensor onRunDevice(const at::Tensor& in, const EvalContext& context) {
   return in.dim() == 0 && in.is_cpu() && !context.device.is_cpu() ? in.to(context.device) : in;
 }
@@ -328,11 +327,7 @@ void evaluateCat(
 
 std::vector<int64_t> checkedSizes(const Expr& expr, std::vector<int64_t> sizes) {
   for (int64_t size : sizes) {
-    NVF_CHECK(
-        size >= 0,
-        expr.opName(),
-        ": a size must not be negative, got ",
-        sizesText(sizes));
+    NVF_CHECK(size >= 0, expr.opName(), ": a size must not be negative, got ", sizesText(sizes));
   }
   return sizes;
 }

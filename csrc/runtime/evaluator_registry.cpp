@@ -16,8 +16,7 @@ std::unordered_map<std::string_view, Evaluator>& registry() {
 } // namespace
 
 RegisterEvaluator::RegisterEvaluator(std::string_view op_name, Evaluator evaluator) {
-  NVF_ERROR(
-      registry().emplace(op_name, evaluator).second, "two evaluators for ", op_name);
+  NVF_ERROR(registry().emplace(op_name, evaluator).second, "two evaluators for ", op_name);
 }
 
 Evaluator evaluatorOf(const Expr& expr) {

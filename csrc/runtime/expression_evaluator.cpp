@@ -88,7 +88,7 @@ void ExpressionEvaluator::run(const Expr* expr) {
     }
   }
   std::vector<EvalValue> outputs(expr->outputs().size());
-  evaluatorOf(*expr)(*expr, operands, outputs, context_);
+  evaluatorOf (*expr)(*expr, operands, outputs, context_);
   for (size_t i = 0; i < outputs.size(); ++i) {
     if (expr->outputs()[i]->isTensor()) {
       bind(expr->outputs()[i], outputs[i]);

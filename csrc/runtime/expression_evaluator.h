@@ -1,5 +1,5 @@
-// Evaluates any value of a fusion through ATen, node by node. The oracle of every test and the executor
-// of every segment that no code generator takes.
+// Evaluates any value of a fusion through ATen, node by node. The oracle of every test and the
+// executor of every segment that no code generator takes.
 #pragma once
 
 #include <ir/fusion.h>
@@ -32,8 +32,8 @@ class ExpressionEvaluator {
   EvalContext context_;
 };
 
-/// RuntimeError unless rank, dtype and constant sizes of `tensor` are those of `tv`. `what` names the value
-/// in messages ("input 0").
+/// RuntimeError unless rank, dtype and constant sizes of `tensor` are those of `tv`. `what` names
+/// the value in messages ("input 0").
 void checkTensorAgainst(const TensorView* tv, const at::Tensor& tensor, const std::string& what);
 
 } // namespace nvfuser

@@ -29,7 +29,8 @@ struct KeyHash {
 };
 
 int64_t deviceWord(at::Device device) {
-  return static_cast<int64_t>(device.type()) << 16 | (static_cast<int64_t>(device.index()) & 0xFFFF);
+  return static_cast<int64_t>(device.type()) << 16 |
+      (static_cast<int64_t>(device.index()) & 0xFFFF);
 }
 
 // Everything that a launch plan depends on.
@@ -50,8 +51,8 @@ void planKey(const std::vector<EvalValue>& inputs, std::optional<at::Device> dev
   }
 }
 
-// What a runtime is compiled for: devices, dtypes, ranks, which dims are 1 or 0, and how each dimension
-// lies in memory (expanded, contiguous with the next, or strided).
+// What a runtime is compiled for: devices, dtypes, ranks, which dims are 1 or 0, and how each
+// dimension lies in memory (expanded, contiguous with the next, or strided).
 Key classKey(const std::vector<EvalValue>& inputs, at::Device device) {
   Key key = {deviceWord(device)};
   for (const EvalValue& input : inputs) {

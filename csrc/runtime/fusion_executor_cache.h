@@ -15,8 +15,8 @@ namespace nvfuser {
 
 class FusionKernelRuntime;
 
-/// Takes a fusion and runs it for any inputs that fit. Thread-safe. A call looks up (devices, dtypes,
-/// ranks, contiguity classes) -> compiled runtime, then (sizes) -> launch plan.
+/// Takes a fusion and runs it for any inputs that fit. Thread-safe. A call looks up (devices,
+/// dtypes, ranks, contiguity classes) -> compiled runtime, then (sizes) -> launch plan.
 class FusionExecutorCache {
  public:
   explicit FusionExecutorCache(
@@ -25,15 +25,18 @@ class FusionExecutorCache {
       bool auto_schedule = true);
   ~FusionExecutorCache();
 
-  /// One value per fusion input (tensors or scalars), in order. Returns the visible outputs in order.
-  /// `device`: where factories allocate and what the tensors must be on; nullopt: the common device of
-  /// the tensors that are not CPU scalars, else the first CUDA device, else CPU. RuntimeError, naming the input, for a wrong count,
-  /// kind, dtype, rank, size, stride class or device mix.
+  /// One value per fusion input (tensors or scalars), in order. Returns the visible outputs in
+  /// order. `device`: where factories allocate and what the tensors must be on; nullopt: the common
+  /// device of the tensors that are not CPU scalars, else the first CUDA device, else CPU.
+  /// RuntimeError, naming the input, for a wrong count, kind, dtype, rank, size, stride class or
+  /// device mix.
   std::vector<EvalValue> execute(
       const std::vector<EvalValue>& inputs,
       std::optional<at::Device> device = std::nullopt);
   /// A runtime for inputs of this class exists.
-  bool isCompiled(const std::vector<EvalValue>& inputs, std::optional<at::Device> device = std::nullopt);
+  bool isCompiled(
+      const std::vector<EvalValue>& inputs,
+      std::optional<at::Device> device = std::nullopt);
 
   const std::shared_ptr<Fusion>& fusion() const {
     return fusion_;

@@ -12,8 +12,8 @@ namespace nvfuser {
 
 namespace {
 
-// From the innermost dimension in memory outwards, a dimension declared contiguous must have the stride
-// that the dimensions inside it take up.
+// From the innermost dimension in memory outwards, a dimension declared contiguous must have the
+// stride that the dimensions inside it take up.
 void checkStrides(const TensorView* tv, const at::Tensor& tensor, const std::string& what) {
   if (tensor.numel() == 0) {
     return;

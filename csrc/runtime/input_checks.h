@@ -9,12 +9,13 @@
 
 namespace nvfuser {
 
-/// RuntimeError, naming input number, expected and actual, for a wrong count, kind, rank, dtype, size, or
-/// strides that contradict the declared contiguity.
+/// RuntimeError, naming input number, expected and actual, for a wrong count, kind, rank, dtype,
+/// size, or strides that contradict the declared contiguity.
 void checkInputs(const Fusion& fusion, const std::vector<EvalValue>& inputs);
 
-/// The device a run uses: `requested`, else the common device of the tensors that are not declared as
-/// CPU scalars, else the first CUDA device where there is one, else CPU. RuntimeError for tensors of several devices, naming the inputs.
+/// The device a run uses: `requested`, else the common device of the tensors that are not declared
+/// as CPU scalars, else the first CUDA device where there is one, else CPU. RuntimeError for
+/// tensors of several devices, naming the inputs.
 at::Device runDevice(
     const Fusion& fusion,
     const std::vector<EvalValue>& inputs,

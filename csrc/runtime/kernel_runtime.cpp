@@ -241,8 +241,8 @@ void FusionKernelRuntime::verifyStep(
     std::string operands;
     for (size_t k = 0; k < step.operands.size(); ++k) {
       if (step.operands[k] >= 0 && slots[step.operands[k]].isTensor()) {
-        operands += (operands.empty() ? "" : ", ") +
-            sizesText(slots[step.operands[k]].tensor().sizes());
+        operands +=
+            (operands.empty() ? "" : ", ") + sizesText(slots[step.operands[k]].tensor().sizes());
       }
     }
     NVF_CHECK(
@@ -349,8 +349,9 @@ std::vector<EvalValue> FusionKernelRuntime::finish(
     const bool fixed_layout = out.has_layout || !out.may_view_input || must_copy;
     if (fixed_layout) {
       const auto strides = stridesInOrder(tensor.sizes(), out.order, out.expanded);
-      const bool as_laid_out = tensor.numel() == 0 ? tensor.strides() == at::IntArrayRef(strides)
-                                                   : sameStrides(tensor.sizes(), tensor.strides(), strides);
+      const bool as_laid_out = tensor.numel() == 0
+          ? tensor.strides() == at::IntArrayRef(strides)
+          : sameStrides(tensor.sizes(), tensor.strides(), strides);
       if (must_copy || !as_laid_out) {
         tensor = restrided(tensor, strides);
       }

@@ -1,5 +1,6 @@
-// FusionKernelRuntime: a fusion after the pass pipeline, cut into segments that know their executor, as a
-// flat list of steps over numbered slots; and its launch plans, one per set of sizes.
+// FusionKernelRuntime: a fusion after the pass pipeline, cut into segments that know their
+// executor, as a flat list of steps over numbered slots; and its launch plans, one per set of
+// sizes.
 #pragma once
 
 #include <ir/fusion.h>
@@ -19,7 +20,7 @@ class TensorView;
 /// What is known once the sizes are: values of all scalars that depend on sizes only.
 struct LaunchPlan {
   std::vector<std::pair<int, EvalValue>> sizes; ///< slot, value
-  std::atomic<bool> verified = false; ///< one run has checked every intermediate shape
+  std::atomic<bool> verified = false;           ///< one run has checked every intermediate shape
 };
 
 class FusionKernelRuntime {
@@ -59,30 +60,24 @@ class FusionKernelRuntime {
   };
   struct Output {
     int slot;
-    const TensorView* tensor; ///< nullptr for a scalar
+    const TensorView* tensor;   ///< nullptr for a scalar
     std::vector<int64_t> order; ///< logical dims, outermost in memory first
     std::vector<bool> expanded; ///< dims with stride 0
-    bool has_layout; ///< the order was asked for, not defaulted
-    bool may_view_input; ///< a chain of views of an input, which may share its storage
+    bool has_layout;            ///< the order was asked for, not defaulted
+    bool may_view_input;        ///< a chain of views of an input, which may share its storage
     bool hidden;
-    int alias_input; ///< number of the input it is written into; -1
+    int alias_input;   ///< number of the input it is written into; -1
     int written_input; ///< a visible output of the same value as an aliased one: that input; -1
   };
 
   void layOutSteps();
   void layOutOutputs();
   int slotOf(const Val* val);
-  void runStep(
-      const Step& step,
-      std::vector<EvalValue>& slots,
-      EvalContext& context) const;
-  void verifyStep(
-      const Step& step,
-      const std::vector<EvalValue>& slots,
-      ExpressionEvaluator& sizes) const;
-  std::vector<EvalValue> finish(
-      std::vector<EvalValue>& slots,
-      const std::vector<EvalValue>& inputs) const;
+  void runStep(const Step& step, std::vector<EvalValue>& slots, EvalContext& context) const;
+  void verifyStep(const Step& step, const std::vector<EvalValue>& slots, ExpressionEvaluator& sizes)
+      const;
+  std::vector<EvalValue> finish(std::vector<EvalValue>& slots, const std::vector<EvalValue>& inputs)
+      const;
 
   std::unique_ptr<Fusion> fusion_;
   std::unordered_map<const Val*, int> slots_;

@@ -35,7 +35,8 @@ at::ScalarType toAtenType(DataType dtype) {
     default:
       break;
   }
-  // Types that came with later releases are found by name, so that older torch versions still compile.
+  // Types that came with later releases are found by name, so that older torch versions still
+  // compile.
   const std::string_view name = dataTypeName(dtype);
   for (int i = 0; i < static_cast<int>(at::ScalarType::NumOptions); ++i) {
     const auto type = static_cast<at::ScalarType>(i);

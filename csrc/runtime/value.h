@@ -1,7 +1,7 @@
 // EvalValue: what a Val is at run time; and the mapping between our data types and ATen's.
 //
-// Folder csrc/runtime: evaluation through ATen, executors, attention backends, RNG state. Together with
-// multidevice and bindings it is the only folder that includes ATen.
+// Folder csrc/runtime: evaluation through ATen, executors, attention backends, RNG state. Together
+// with multidevice and bindings it is the only folder that includes ATen.
 #pragma once
 
 #include <ir/exceptions.h>
