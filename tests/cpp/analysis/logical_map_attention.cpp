@@ -107,4 +107,39 @@ TEST_F(LogicalMapAttention, Backward) {
   }
 }
 
+TEST_F(LogicalMapAttention, BiasAndMaskMapOnlyToTheGradientOfBias) {
+  TensorView* q = input({2, 8, 10, 64}, DataType::Half);
+  TensorView* bias = input({1, 8, 10, 12}, DataType::Half);
+  TensorView* mask = input({2, 1, 1, 12}, DataType::Bool);
+  TensorView* k = input({2, 8, 12, 64}, DataType::Half);
+  const auto out = sdpaFwd(
+      {.query = q,
+       .key = k,
+       .value = k,
+       .bias = bias,
+       .mask = mask,
+       .dropout_p = IrBuilder::constant(0.0),
+       .is_causal = IrBuilder::constant(false)});
+  EXPECT_EQ(mapText(bias, out.attn_out), "");
+  EXPECT_EQ(mapText(mask, out.attn_out), "");
+  const auto grads = sdpaBwd(
+      {.grad_out = q,
+       .query = q,
+       .key = k,
+       .value = k,
+       .attn_out = out.attn_out,
+       .logsumexp = out.logsumexp,
+       .dropout_p = IrBuilder::constant(0.0),
+       .is_causal = IrBuilder::constant(false),
+       .philox_seed = out.philox_seed,
+       .philox_offset = out.philox_offset,
+       .scale = nullptr,
+       .bias = bias,
+       .mask = mask},
+      {.bias_grad = true});
+  EXPECT_EQ(mapText(bias, grads.grad_bias), "0>0 1>1 2>2 3>3");
+  EXPECT_EQ(mapText(q, grads.grad_bias), "");
+  EXPECT_EQ(mapText(bias, grads.grad_query), "");
+}
+
 } // namespace nvfuser
