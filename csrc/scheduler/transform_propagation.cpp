@@ -168,9 +168,17 @@ void parallelizeLike(
 
 std::vector<TensorView*> producersBetween(const std::vector<TensorView*>& to, TensorView* from) {
   const auto between = valsBetween({to.begin(), to.end()}, {from});
+  const auto is_boundary = [&](TensorView* tv) {
+    if (std::find(to.begin(), to.end(), tv) == to.end()) {
+      return false;
+    }
+    std::vector<Val*> others(to.begin(), to.end());
+    std::erase(others, tv);
+    return valsBetween(others, {tv}).empty();
+  };
   std::vector<TensorView*> result;
   for (TensorView* tv : from->fusion()->tensorViews()) {
-    if (tv != from && between.contains(tv)) {
+    if (tv != from && between.contains(tv) && !is_boundary(tv)) {
       result.push_back(tv);
     }
   }

@@ -156,6 +156,8 @@ def test_transform_like_of_selected_tensors():
 def test_bounded_transform_backward_stops_at_the_given_tensors():
     _, copy, added, powers = scheduled_softmax()
     schedule.bounded_transform_backward(powers, -1, [added], True)
+    assert loops(added) == ["8", "16"]
+    schedule.bounded_transform_backward(powers, -1, [copy], True)
     assert loops(added) == ["4", "32"] and loops(copy) == ["8", "16"]
     assert [id.parallel_type() for id in added.get_loop_domain()] == [ParallelType.grid_x, ParallelType.block_x]
 
