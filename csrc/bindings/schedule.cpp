@@ -144,7 +144,8 @@ void bindPropagation(py::module_& m) {
       py::arg("pos"),
       py::arg("to"),
       py::arg("propagate_parallel_type") = false,
-      "Gives the producers of `from`, back to the tensors of the list `to` but without these, the loops of "
+      "Gives the producers of `from`, back to the tensors of the list `to` but without these, the "
+      "loops of "
       "`from` left of `pos`.");
   m.def(
       "parallelize_like",

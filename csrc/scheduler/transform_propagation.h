@@ -27,8 +27,8 @@ void parallelizeLike(
     const std::vector<TensorView*>& targets,
     const std::unordered_set<ParallelType>& types);
 
-/// The tensors of the fusion that lie between a tensor of `to` and its user `from`. A tensor of `to` is
-/// not among them, unless it lies itself between another one of `to` and `from`.
+/// The tensors of the fusion that lie between a tensor of `to` and its user `from`. A tensor of
+/// `to` is not among them, unless it lies itself between another one of `to` and `from`.
 std::vector<TensorView*> producersBetween(const std::vector<TensorView*>& to, TensorView* from);
 
 } // namespace nvfuser
