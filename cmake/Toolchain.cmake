@@ -15,13 +15,14 @@ endif()
 
 find_program(CCACHE_EXECUTABLE ccache)
 if(CCACHE_EXECUTABLE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
-  # Precompiled headers are cached only with this sloppiness; base_dir lets two clones share entries.
-  set(CMAKE_CXX_COMPILER_LAUNCHER
-      ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime
-      CCACHE_BASEDIR=${CMAKE_SOURCE_DIR} CCACHE_NOHASHDIR=1 ${CCACHE_EXECUTABLE})
+  # Precompiled headers are cached only with this sloppiness.
+  set(_ccache_settings CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime)
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    # Two clones share entries. Not with clang, whose precompiled headers remember absolute paths.
+    list(APPEND _ccache_settings CCACHE_BASEDIR=${CMAKE_SOURCE_DIR} CCACHE_NOHASHDIR=1)
     add_compile_options(-fpch-preprocess)
   else()
     add_compile_options("SHELL:-Xclang -fno-pch-timestamp")
   endif()
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env ${_ccache_settings} ${CCACHE_EXECUTABLE})
 endif()
