@@ -40,7 +40,7 @@ TEST(ExpressionEvaluator, MetaTensorsGiveShapesStridesAndTypes) {
   TensorView* x = floatInput(fusion, {-1, -1});
   TensorView* y =
       castOp(DataType::Half, permute(sum(broadcast(x, {false, false, true}), {0}), {1, 0}));
-  ExpressionEvaluator evaluator({.device = at::kMeta});
+  ExpressionEvaluator evaluator({.device = at::kMeta, .philox = std::nullopt});
   evaluator.bind(x, at::empty({4, 7}, at::TensorOptions(at::kMeta)));
   const at::Tensor result = evaluator.evaluate(y).tensor();
   EXPECT_TRUE(result.is_meta());
