@@ -50,3 +50,13 @@ function(nvfuser_link_core_without_rpath target)
   target_link_libraries(${target} PRIVATE -lnvfuser_core)
   set_target_properties(${target} PROPERTIES LINK_DEPENDS "${NVFUSER_PACKAGE_DIR}/lib/libnvfuser_core.so")
 endfunction()
+
+# Some compilers link libstdc++ statically. Torch's libraries use the shared one, and two copies in one process corrupt
+# what passes between them, so the shared one is named before the compiler's own choice.
+find_library(NVFUSER_SHARED_LIBSTDCXX NAMES libstdc++.so.6)
+mark_as_advanced(NVFUSER_SHARED_LIBSTDCXX)
+function(nvfuser_share_libstdcxx target)
+  if(NVFUSER_SHARED_LIBSTDCXX)
+    target_link_libraries(${target} PRIVATE -l:libstdc++.so.6)
+  endif()
+endfunction()

@@ -27,7 +27,8 @@ class FusionExecutorCache {
 
   /// One value per fusion input (tensors or scalars), in order. Returns the visible outputs in
   /// order. `device`: where factories allocate and what the tensors must be on; nullopt: the common
-  /// device of the tensors that are not CPU scalars, else the first CUDA device, else CPU.
+  /// device of the tensors that are not CPU scalars, else CPU; without
+  /// any tensor the first CUDA device, if there is one.
   /// RuntimeError, naming the input, for a wrong count, kind, dtype, rank, size, stride class or
   /// device mix.
   std::vector<EvalValue> execute(

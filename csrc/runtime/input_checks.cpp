@@ -151,8 +151,12 @@ at::Device runDevice(
   if (device.has_value()) {
     return *device;
   }
-  // Without a tensor that says where: the first GPU, as callers of the CUDA-only original expect.
-  return at::globalContext().hasCUDA() ? at::Device(at::kCUDA, 0) : at::Device(at::kCPU);
+  // Inputs that are all CPU scalars stay there. Without any tensor the first GPU is taken, as
+  // callers of the CUDA-only original expect.
+  const bool has_tensor = std::any_of(
+      inputs.begin(), inputs.end(), [](const EvalValue& input) { return input.isTensor(); });
+  return !has_tensor && at::globalContext().hasCUDA() ? at::Device(at::kCUDA, 0)
+                                                      : at::Device(at::kCPU);
 }
 
 } // namespace nvfuser

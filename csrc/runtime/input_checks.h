@@ -14,8 +14,8 @@ namespace nvfuser {
 void checkInputs(const Fusion& fusion, const std::vector<EvalValue>& inputs);
 
 /// The device a run uses: `requested`, else the common device of the tensors that are not declared
-/// as CPU scalars, else the first CUDA device where there is one, else CPU. RuntimeError for
-/// tensors of several devices, naming the inputs.
+/// as CPU scalars, else CPU; without any tensor the first CUDA device, if there is one.
+/// RuntimeError for tensors of several devices, naming the inputs.
 at::Device runDevice(
     const Fusion& fusion,
     const std::vector<EvalValue>& inputs,
