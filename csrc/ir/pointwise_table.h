@@ -103,7 +103,7 @@ enum class PromotionGroup {
   ROW(Mod, "mod", Default, at::fmod(a, b), "{0} % {1}", 1, 10, "Remainder with the sign of a.") \
   ROW(Mul, "mul", Default, at::mul(a, b), "{0} * {1}", -10, 10, "a * b; logical and of Bools.") \
   ROW(Ne, "ne", Bool, at::ne(a, b), "{0} != {1}", -3, 3, "a != b.") \
-  ROW(Nextafter, "nextafter", FullPrecision, at::nextafter(a, b), "nextafter({0}, {1})", -10, 10, "The float after a in the direction of b.") \
+  ROW(Nextafter, "nextafter", FullPrecision, nextAfter(a, b), "nextafter({0}, {1})", -10, 10, "The float after a in the direction of b.") \
   ROW(Pow, "pow", Default, powerOf(a, b), "pow({0}, {1})", 1, 4, "a to the power b.") \
   ROW(Remainder, "remainder", Default, at::remainder(a, b), "remainder({0}, {1})", 1, 10, "Remainder with the sign of b.") \
   ROW(Sub, "sub", Default, at::sub(a, b), "{0} - {1}", -10, 10, "a - b.") \

@@ -46,6 +46,12 @@ at::Tensor powerOf(const at::Tensor& a, const at::Tensor& b) {
   return at::pow(a, b);
 }
 
+at::Tensor nextAfter(const at::Tensor& a, const at::Tensor& b) {
+  // ATen's CUDA kernel takes no CPU scalar beside a tensor on the GPU, as others do.
+  const at::Device device = a.is_cpu() ? b.device() : a.device();
+  return at::nextafter(a.to(device), b.to(device));
+}
+
 at::Tensor logicalRightShift(const at::Tensor& a, const at::Tensor& b) {
   // Arithmetic shift, then the bits that the sign filled are cleared.
   const int64_t width = static_cast<int64_t>(a.element_size()) * 8;

@@ -260,3 +260,14 @@ def test_right_shifts(dtype):
     assert logical.tolist() == [(1 << (bits - 1)) - 4, 1, 1, 1 << (bits - 5), 1]
     wide = torch.full((5,), bits, dtype=dtype)
     assert run1(lambda fd, x, y: fd.ops.logical_right_shift(x, y), [a, wide]).tolist() == [0] * 5
+
+
+@pytest.mark.parametrize("name", ["nextafter", "atan2", "maximum", "minimum", "fmod", "remainder", "pow", "gcd"])
+def test_a_number_beside_a_tensor_of_any_device(name, device):
+    dtype, number = (torch.int64, 6) if name == "gcd" else (torch.float32, 3.0)
+    x = make((7,), dtype, device, low=1, high=9)
+    op = getattr(torch, name)
+    right = run1(lambda fd, t: getattr(fd.ops, name)(t, number), [x])
+    assert_values(right.cpu(), op(x.cpu(), torch.tensor(number, dtype=dtype)))
+    left = run1(lambda fd, t: getattr(fd.ops, name)(number, t), [x])
+    assert_values(left.cpu(), op(torch.tensor(number, dtype=dtype), x.cpu()))
