@@ -90,7 +90,7 @@ enum class PromotionGroup {
   ROW(Div, "div", Default, quotient(a, b), "{0} / {1}", 1, 10, "a / b; of integers the quotient truncated toward zero.") \
   ROW(Eq, "eq", Bool, at::eq(a, b), "{0} == {1}", -3, 3, "a == b.") \
   ROW(Fmod, "fmod", Default, at::fmod(a, b), "fmod({0}, {1})", 1, 10, "Remainder with the sign of a.") \
-  ROW(Gcd, "gcd", StrictInteger, at::gcd(a, b), "gcd({0}, {1})", -20, 20, "Greatest common divisor.") \
+  ROW(Gcd, "gcd", StrictInteger, commonDivisor(a, b), "gcd({0}, {1})", -20, 20, "Greatest common divisor.") \
   ROW(Ge, "ge", Bool, at::ge(a, b), "{0} >= {1}", -3, 3, "a >= b.") \
   ROW(Gt, "gt", Bool, at::gt(a, b), "{0} > {1}", -3, 3, "a > b.") \
   ROW(Le, "le", Bool, at::le(a, b), "{0} <= {1}", -3, 3, "a <= b.") \

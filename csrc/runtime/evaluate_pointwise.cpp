@@ -46,10 +46,19 @@ at::Tensor powerOf(const at::Tensor& a, const at::Tensor& b) {
   return at::pow(a, b);
 }
 
+// ATen's CUDA kernels of these two take no CPU scalar beside a tensor on the GPU, as others do.
+at::Device commonDevice(const at::Tensor& a, const at::Tensor& b) {
+  return a.is_cpu() ? b.device() : a.device();
+}
+
 at::Tensor nextAfter(const at::Tensor& a, const at::Tensor& b) {
-  // ATen's CUDA kernel takes no CPU scalar beside a tensor on the GPU, as others do.
-  const at::Device device = a.is_cpu() ? b.device() : a.device();
+  const at::Device device = commonDevice(a, b);
   return at::nextafter(a.to(device), b.to(device));
+}
+
+at::Tensor commonDivisor(const at::Tensor& a, const at::Tensor& b) {
+  const at::Device device = commonDevice(a, b);
+  return at::gcd(a.to(device), b.to(device));
 }
 
 at::Tensor logicalRightShift(const at::Tensor& a, const at::Tensor& b) {
