@@ -57,6 +57,7 @@ SHAPE_FUNCTIONS = {
     "cat": lambda x: torch.cat([x, x * 2, x[:, :2]], dim=1).cumsum(1),
     "slice_by_size": lambda x: x[:, : x.shape[1] // 2] * 2,
     "pad": lambda x: F.pad(x, (1, 2, 0, 1), value=3.0) * 2,
+    "integers_over_size": lambda x: -torch.arange(8) / x.shape[1] + x.sum(),
     "arange": lambda x: x + torch.arange(x.shape[1])[:, None],
     "causal_mask": lambda x: (x @ x.mT).masked_fill(~torch.ones(x.shape[1], x.shape[1]).bool().tril(), -1.0),
     "size_as_factor": lambda x: x * (x.shape[1] + 2) - x.shape[0] * 0.5,

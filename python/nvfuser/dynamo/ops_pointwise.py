@@ -192,7 +192,13 @@ def _rsub(ctx, a, b, alpha=1):
     return ctx.ops.sub(b, _scaled(ctx, a, alpha))
 
 
-@translates(aten.div.Tensor, aten.div.Scalar)
+def _check_div(node: Node) -> str | None:
+    # torch 2.6 traces an integer tensor over a symbolic number as an integer, and runs it as a float.
+    dtype = node.meta["val"].dtype
+    return None if dtype.is_floating_point or dtype.is_complex else "true division traced as an integer"
+
+
+@translates(aten.div.Tensor, aten.div.Scalar, check=_check_div)
 def _div(ctx, a, b):
     a, b = promote(ctx, ctx.node, [0, 1], [a, b], Kind.INT_TO_FLOAT)
     return ctx.ops.truediv(a, b)
