@@ -7,7 +7,7 @@
 // range, documentation.
 //
 // Promotion groups (see ops/type_promotion.h): Keep, Default, Float, FullPrecision, Bool, Logical,
-// Integer. The ATen column is expanded in runtime/pointwise_evaluator.cpp only.
+// Integer. The ATen column is expanded in runtime/evaluate_pointwise.cpp only.
 #pragma once
 
 #include <cstdint>
