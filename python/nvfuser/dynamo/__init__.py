@@ -4,7 +4,7 @@ How a call travels, file by file:
 
 1. ``backend.py``: dynamo hands over a graph; AOTAutograd makes a forward and a backward graph of it.
 2. ``attention.py`` keeps attention calls whole on that way, ``decompositions.py`` opens what else has no node.
-3. ``partition.py`` cuts each graph into regions that become fusions, and nodes that stay in eager, with the help of
+3. ``graph.py`` takes one graph through the next two steps; ``partition.py`` cuts each graph into regions that become fusions, and nodes that stay in eager, with the help of
    ``op_table.py`` and its rows in ``ops_*.py``.
 4. ``lowering.py`` builds the FusionDefinition of a region, ``runtime.py`` calls it and writes the Python function that
    runs fusions and eager nodes in turn.

@@ -1,4 +1,5 @@
-"""Rows for attention: torch's fused variants, their backwards, and the ops of ``attention.py``.
+"""Rows for attention: ``scaled_dot_product_attention`` itself, which exported programs hold, torch's fused variants,
+their backwards, and the ops of ``attention.py``.
 
 All become ``sdpa_fwd`` and ``sdpa_bwd``. The results that ATen promises besides the output differ by variant (the
 logsumexp of the efficient kernel is padded to 32 rows, that of cuDNN has a last dim of 1), so each row gives its
@@ -12,9 +13,10 @@ from typing import Any
 
 import torch
 from torch.fx import Node
+from torch.fx.experimental.symbolic_shapes import statically_known_true
 
-from . import attention  # noqa: F401  (defines torch.ops.nvfuser.sdpa)
-from .op_table import argument, meta_of, overloads, translates
+from .attention import ATTENTION_DTYPES  # also defines torch.ops.nvfuser.sdpa
+from .op_table import argument, is_one, is_static, meta_of, overloads, translates
 
 RNG_DTYPES = frozenset({torch.uint64})
 
@@ -140,6 +142,61 @@ def _full_rank_bias(ctx: Any, bias: Any, name: str) -> Any:
 def _whole(ctx, q, k, v, bias, mask, is_causal, scale, backend):
     backend = ctx.options.sdpa_backend if backend == "auto" else backend
     return _forward(ctx, CPU_RESULTS, q, k, v, bias=bias, mask=mask, is_causal=is_causal, scale=scale, backend=backend)
+
+
+def _same_size(a: Any, b: Any) -> bool:
+    """True when two sizes are equal whatever the inputs are (asking never adds a guard)."""
+    return statically_known_true(a == b)
+
+
+def _check_composite(node: Node) -> str | None:
+    """Why a call of scaled_dot_product_attention, as exported programs hold it, is none for our node."""
+    query, key, value, mask = (meta_of(argument(node, name)) for name in ("query", "key", "value", "attn_mask"))
+    operands = (query, key, value)
+    if any(t.ndim != 4 for t in operands):
+        return f"attention of rank {max(t.ndim for t in operands)}"
+    if any(is_static(size) and int(size) == 0 for t in operands for size in t.shape):
+        return "empty operand"
+    if argument(node, "dropout_p") != 0.0:
+        return "dropout"
+    if query.dtype not in ATTENTION_DTYPES or any(t.dtype != query.dtype for t in operands):
+        return f"attention on {', '.join(str(t.dtype).removeprefix('torch.') for t in operands)}"
+    scale, is_causal = argument(node, "scale"), argument(node, "is_causal")
+    if not isinstance(is_causal, bool) or not (scale is None or isinstance(scale, (int, float))):
+        return "scale or is_causal is computed by the graph"
+    same_batch = _same_size(query.shape[0], key.shape[0]) and _same_size(key.shape[0], value.shape[0])
+    same_keys = all(_same_size(key.shape[d], value.shape[d]) for d in (1, 2)) and _same_size(
+        query.shape[3], key.shape[3]
+    )
+    if not (same_batch and same_keys):
+        return "operands that broadcast, or may"
+    if not _same_size(query.shape[1], key.shape[1]):
+        is_grouped = argument(node, "enable_gqa", False) and _same_size(query.shape[1] % key.shape[1], 0)
+        if not is_grouped:
+            return "head counts that differ, or may"
+    return None if mask is None else _check_mask(mask, is_causal, query, key)
+
+
+def _check_mask(mask: torch.Tensor, is_causal: bool, query: torch.Tensor, key: torch.Tensor) -> str | None:
+    if is_causal:
+        return "a mask beside is_causal"
+    if not 2 <= mask.ndim <= 4:
+        return f"mask of rank {mask.ndim}"
+    if mask.dtype not in (torch.bool, query.dtype):
+        return f"mask of dtype {str(mask.dtype).removeprefix('torch.')}"
+    scores = (*query.shape[:3], key.shape[2])
+    fits = all(is_one(m) or _same_size(m, s) for m, s in zip(mask.shape[::-1], scores[::-1]))
+    return None if fits else "a mask whose sizes are not known to fit"
+
+
+@translates(*overloads("scaled_dot_product_attention", "default"), check=_check_composite, is_attention=True)
+def _composite(ctx, q, k, v, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None, enable_gqa=False):
+    full = _full_rank_bias(ctx, attn_mask, "attn_mask")
+    is_bool = attn_mask is not None and meta_of(argument(ctx.node, "attn_mask")).dtype == torch.bool
+    masks = {"mask": full} if is_bool else {"bias": full}
+    scale = None if scale is None else float(scale)
+    backend = ctx.options.sdpa_backend
+    return ctx.ops.sdpa_fwd(q, k, v, inference=True, is_causal=is_causal, scale=scale, backend=backend, **masks)
 
 
 def _backward(ctx, grad, q, k, v, out, lse, *, is_causal, scale, dropout_p=0.0, seed=None, offset=None, **settings):

@@ -51,6 +51,8 @@ class Plan:
     steps: list[Region | Node]
     #: (op, reason) -> how often
     eager_reasons: Counter[tuple[str, str]]
+    #: why each node that runs in eager, and could have been in a fusion, is there
+    node_reasons: dict[Node, str] = field(default_factory=dict)
 
     def regions(self) -> list[Region]:
         return [s for s in self.steps if isinstance(s, Region)]
@@ -114,8 +116,8 @@ class Partitioner:
             self._complete(region)
         self._find_outputs(regions)
         steps = self._ordered(regions)
-        reasons = Counter((op_name(n), self.reason[n]) for n in steps if isinstance(n, Node) and n in self.reason)
-        return Plan(self.graph, steps, reasons)
+        reasons = {n: self.reason[n] for n in steps if isinstance(n, Node) and n in self.reason}
+        return Plan(self.graph, steps, Counter((op_name(n), text) for n, text in reasons.items()), reasons)
 
     def _classify(self, node: Node) -> str:
         if node.op != "call_function":

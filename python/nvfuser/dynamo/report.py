@@ -41,7 +41,11 @@ class FusionEntry:
 
 @dataclass
 class GraphEntry:
-    """One compiled graph: ``kind`` is "inference", "forward" or "backward"; ``eager`` maps (op, reason) to a count."""
+    """One compiled graph; ``eager`` maps (op, reason) to a count.
+
+    ``kind`` is "inference", "forward" or "backward" under torch.compile; for an exported program it is "exported", and
+    "cond branch true_graph_0" and the like for the branches of its control flow.
+    """
 
     kind: str
     fusions: list[FusionEntry] = field(default_factory=list)

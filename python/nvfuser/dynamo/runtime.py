@@ -200,11 +200,14 @@ def eager_function(region: Region) -> Callable[..., list[torch.Tensor]]:
     return writer.function("region_in_eager", f"{names}," if names else "")
 
 
-def plan_function(plan: Plan, calls: dict[int, RegionCall], gm: torch.fx.GraphModule) -> tuple[Callable[..., Any], str]:
+def plan_function(
+    plan: Plan, calls: dict[int, RegionCall], gm: torch.fx.GraphModule, attributes: dict[str, Any] | None = None
+) -> tuple[Callable[..., Any], str]:
     """The function that runs `plan` on one list of arguments (which it empties), and its text.
 
-    `calls` maps ``id(region)`` to the callable of that region.
+    `calls` maps ``id(region)`` to the callable of that region, `attributes` names of `gm` to what stands in for them.
     """
+    attributes = attributes or {}
     writer = _Writer()
     placeholders = [n for n in plan.graph.nodes if n.op == "placeholder"]
     if placeholders:
@@ -221,7 +224,8 @@ def plan_function(plan: Plan, calls: dict[int, RegionCall], gm: torch.fx.GraphMo
             writer.bind(call.entry.name, call)
             writer.lines.append(f"{results}, = {call.entry.name}({arguments})")
         elif step.op == "get_attr":
-            writer.lines.append(f"{writer.name(step)} = {writer.constant(_attribute(gm, step.target))}")
+            value = attributes[step.target] if step.target in attributes else _attribute(gm, step.target)
+            writer.lines.append(f"{writer.name(step)} = {writer.constant(value)}")
         else:
             writer.eager(step)
         if dead := last_use.get(position):
