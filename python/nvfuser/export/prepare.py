@@ -71,11 +71,12 @@ def prepare(program: Any, replace_fused_sdpa: bool) -> Prepared:
 
 
 def _shared_state(program: Any) -> list[str]:
-    """The names of buffers that the program takes as inputs of their own although they share memory."""
+    """The names of buffers and constants that the program takes as inputs of their own although they share memory."""
     state = {**program.constants, **program.state_dict}
     by_storage: dict[int, list[str]] = {}
-    for name in program.graph_signature.buffers:
-        by_storage.setdefault(state[name].untyped_storage()._cdata, []).append(name)
+    for spec in program.graph_signature.input_specs:
+        if spec.kind in (InputKind.BUFFER, InputKind.CONSTANT_TENSOR) and spec.target in state:
+            by_storage.setdefault(state[spec.target].untyped_storage()._cdata, []).append(spec.target)
     return [name for names in by_storage.values() if len(names) > 1 for name in names]
 
 
