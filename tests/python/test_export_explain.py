@@ -105,6 +105,18 @@ def test_running_names_the_backend_that_ran(program):
     assert list(ran.values())[0] == "cpu_flash" and set(ran.values()) <= {"cpu_flash", "not run"}
 
 
+def test_running_leaves_the_example_inputs_alone():
+    class Writes(nn.Module):
+        def forward(self, x):
+            return x.add_(1) * 2
+
+    program = export(Writes(), (torch.zeros(3),))
+    example = program.example_inputs[0][0]
+    before = example.clone()
+    nvfuser.export.explain(program, run=True)
+    assert torch.equal(example, before)
+
+
 def test_running_without_example_inputs(program, monkeypatch):
     monkeypatch.setattr(program, "_example_inputs", None)
     with pytest.raises(ValueError, match="no example inputs"):
@@ -127,6 +139,7 @@ def test_text_of_the_command(saved):
     for expected in (
         "q: float32 [",
         " (1 to 8), 4, ",
+        "attention backends are asked with s",
         "attention pass: ",
         "program: ",
         "  fusion_0\n    ops      ",
@@ -145,7 +158,8 @@ def test_json_of_the_command(saved):
     done = explain_command(saved, "--json", "--run")
     assert done.returncode == 0, done.stderr
     answer = json.loads(done.stdout)
-    assert set(answer) == {"inputs", "attention_pass", "graphs"}
+    assert set(answer) == {"inputs", "sizes", "attention_pass", "graphs"}
+    assert sorted(answer["sizes"].values()) == [2, 6]
     parts = [a for graph in answer["graphs"] for fusion in graph["fusions"] for a in fusion["attention"]]
     assert parts[0]["backend"] == parts[0]["ran"] == "cpu_flash"
     assert {"name": "cudnn", "reason": "runs on CUDA only"} in parts[0]["candidates"]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
-import textwrap
 from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
@@ -88,6 +88,8 @@ class Explanation:
     """What becomes of a program; print it for people, `as_dict` is for machines."""
 
     inputs: list[str]
+    #: what symbolic sizes counted as when the attention backends were asked
+    sizes: dict[str, int]
     #: what the attention pass did: one entry a candidate; None when it did not run
     attention_pass: list[PassPart] | None
     graphs: list[GraphPart]
@@ -102,7 +104,10 @@ class Explanation:
         return dataclasses.asdict(self)
 
     def __str__(self) -> str:
-        lines = ["inputs", *(f"  {text}" for text in self.inputs), *_pass_lines(self.attention_pass)]
+        lines = ["inputs", *(f"  {text}" for text in self.inputs)]
+        if self.sizes:
+            lines.append(f"attention backends are asked with {', '.join(f'{s} = {n}' for s, n in self.sizes.items())}")
+        lines += _pass_lines(self.attention_pass)
         for graph in self.graphs:
             lines += _graph_lines(graph)
         return "\n".join(lines)
@@ -125,11 +130,14 @@ def explain_program(program: Any, options: ExportOptions, run: bool) -> Explanat
     if run:
         if example is None:
             raise ValueError("the program carries no example inputs to run with")
-        compiled(*example[0], **example[1])
+        # A copy: the program may write its inputs.
+        args, kwargs = copy.deepcopy(example)
+        compiled(*args, **kwargs)
     sizes = _symbol_values(compiled.inputs, example)
     described = [f"{i.name}: {_described(i.value, compiled.inputs.declared_range)}" for i in compiled.inputs.inputs]
     graphs = [_graph_part(graph, options, sizes, run) for graph in compiled.graphs]
-    return Explanation(described, _pass_parts(compiled.attention_pass), graphs)
+    named = {str(symbol): value for symbol, value in sizes.items()}
+    return Explanation(described, named, _pass_parts(compiled.attention_pass), graphs)
 
 
 def _pass_parts(report: Any) -> list[PassPart] | None:
@@ -217,12 +225,15 @@ def _count(number: int, noun: str) -> str:
     return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
-def _wrapped(head: str, words: list[str]) -> list[str]:
-    """A list after a head; lines that follow are indented to it."""
-    indent = " " * len(head)
-    return textwrap.wrap(
-        ", ".join(words) or "none", WIDTH, initial_indent=head, subsequent_indent=indent, break_long_words=False
-    )
+def _wrapped(head: str, items: list[str]) -> list[str]:
+    """A list after a head, never broken inside an item; lines that follow are indented to the head's end."""
+    lines = [head]
+    for number, item in enumerate(items or ["none"]):
+        text = item + ("; " if number + 1 < len(items) else "")
+        if len(lines[-1]) + len(text.rstrip()) > WIDTH and lines[-1].strip():
+            lines.append(" " * len(head))
+        lines[-1] += text
+    return [line.rstrip() for line in lines]
 
 
 def _pass_lines(parts: list[PassPart] | None) -> list[str]:
