@@ -36,9 +36,8 @@ class ProgramInputs:
 
     def __init__(self, program: Any):
         self.in_spec = program.call_spec.in_spec
-        self._keywords = self.in_spec.children()[1].context if hasattr(self.in_spec, "children") else None
-        if self._keywords is None:
-            self._keywords = self.in_spec.children_specs[1].context
+        children = self.in_spec.children() if hasattr(self.in_spec, "children") else self.in_spec.children_specs
+        self._keywords = children[1].context
         self.inputs = _user_inputs(program, self.in_spec)
         self._declared = dict(program.range_constraints)
         self._sizes = _Sizes(self.inputs, self._declared)

@@ -121,7 +121,7 @@ def _own_state(program: Any) -> dict[str, Any]:
     outputs = program.graph_signature.output_specs
     written = {s.target for s in outputs if s.kind.name in ("BUFFER_MUTATION", "PARAMETER_MUTATION")}
     storages = {state[name].untyped_storage()._cdata: None for name in written}
-    for name, value in state.items():
+    for name, value in state.items() if written else ():
         if isinstance(value, Tensor) and value.untyped_storage()._cdata in storages:
             state[name] = _copy_sharing(value, storages)
     return state
