@@ -3,6 +3,7 @@
 ``nvfuser`` holds every public name of ``nvfuser_direct`` (`FusionDefinition`, `DataType`, `ops`, ...) and adds
 
 - ``torch.compile(f, backend="nvfuser")`` (`nvfuser.dynamo`) and `compile_report`, which says what went where,
+- `nvfuser.export`: runs programs of ``torch.export``, and says what becomes of them,
 - `sdpa_backends`: which attention backends take a problem, or why not,
 - the command line ``python -m nvfuser``.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -25,7 +24,6 @@ class Prepared:
     attention_pass: Any = None
 
 
-@functools.cache
 def decomposition_table() -> dict[Any, Callable[..., Any]]:
     """What is opened: every composite op without a row in the op table, and what torch.compile's table opens."""
     rows = load()
@@ -55,8 +53,7 @@ def prepare(program: Any, replace_fused_sdpa: bool) -> Prepared:
         result = run_pass(program)
         program, attention_pass = result.program, result.report
     try:
-        # run_decompositions takes entries out of the table that it is given.
-        program = program.run_decompositions(dict(decomposition_table()))
+        program = program.run_decompositions(decomposition_table())
     except AssertionError as error:
         if not (names := _shared_state(program)):
             raise
