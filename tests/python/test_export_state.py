@@ -65,6 +65,28 @@ def test_a_returned_buffer_is_the_buffer():
     assert count.item() == 2
 
 
+def test_an_input_that_a_buffer_keeps_is_returned_as_itself():
+    class Keeps(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.register_buffer("last", torch.zeros(3))
+
+        def forward(self, x):
+            before = self.last.clone()
+            self.last.copy_(x)
+            return x, before
+
+    compiled = compile_program(export(Keeps(), (torch.ones(3),)))
+    x, y = torch.ones(3), torch.full((3,), 2.0)
+    assert compiled(x)[0] is x
+    result, before = compiled(y)
+    assert result is y and torch.equal(before, x)
+    last = dict(compiled.named_buffers())["last"]
+    assert torch.equal(last, y) and last.data_ptr() != y.data_ptr()
+    compiled(x)
+    assert torch.equal(before, torch.ones(3)), "an earlier result changed"
+
+
 def test_key_value_cache():
     calls = [(*(torch.randn(1, 2, 1, 4) for _ in range(3)), torch.tensor([i])) for i in range(6)]
     compiled = assert_runs_like_torch(export(KvCache(), calls[0]), *calls)

@@ -150,11 +150,13 @@ class _Results:
         for index, spec in enumerate(signature.output_specs):
             kind, name = spec.kind.name, getattr(spec.arg, "name", None)
             if kind == "USER_OUTPUT":
-                # What was written is returned as the tensor that it was written to, an input as that very input.
-                if name in written and not isinstance(spec.arg, ConstantArgument):
-                    self._sources.append(("written", written[name]))
-                elif name in user_inputs and not isinstance(spec.arg, ConstantArgument):
+                # An input is returned as that very input, what was written as the tensor that it was written to.
+                if isinstance(spec.arg, ConstantArgument):
+                    self._sources.append(("value", index))
+                elif name in user_inputs:
                     self._sources.append(("input", user_inputs.index(name)))
+                elif name in written:
+                    self._sources.append(("written", written[name]))
                 else:
                     self._sources.append(("value", index))
                 continue
