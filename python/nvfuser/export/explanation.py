@@ -143,7 +143,8 @@ def explain_program(program: Any, options: ExportOptions, run: bool) -> Explanat
 def _pass_parts(report: Any) -> list[PassPart] | None:
     if report is None:
         return None
-    return [PassPart(c.node, str(c.op), bool(c.rewritten), c.reason or "") for c in report]
+    candidates = getattr(report, "candidates", report)
+    return [PassPart(str(c.node), str(c.op), bool(c.rewritten), c.reason or "") for c in candidates]
 
 
 def _symbol_values(inputs: ProgramInputs, example: Any) -> dict[Any, int]:
@@ -238,7 +239,7 @@ def _wrapped(head: str, items: list[str]) -> list[str]:
 
 def _pass_lines(parts: list[PassPart] | None) -> list[str]:
     if parts is None:
-        return ["attention pass: switched off"]
+        return ["attention pass: did not run"]
     if not parts:
         return ["attention pass: no fused attention variant in the program"]
     done = sum(part.rewritten for part in parts)

@@ -45,13 +45,8 @@ def prepare(program: Any, replace_fused_sdpa: bool) -> Prepared:
     if unknown := kinds - KNOWN_OUTPUTS - {"TOKEN"}:
         raise NotImplementedError(f"nvfuser.export runs programs for inference; this one has {sorted(unknown)}")
     attention_pass = None
-    import importlib.util
-
-    if replace_fused_sdpa and importlib.util.find_spec("nvfuser.passes"):
-        from nvfuser.passes import replace_fused_sdpa as run_pass
-
-        result = run_pass(program)
-        program, attention_pass = result.program, result.report
+    if replace_fused_sdpa:
+        program, attention_pass = _attention_restored(program)
     try:
         program = program.run_decompositions(decomposition_table())
     except AssertionError as error:
@@ -65,6 +60,18 @@ def prepare(program: Any, replace_fused_sdpa: bool) -> Prepared:
         if isinstance(module, torch.fx.GraphModule):
             _drop_known_assertions(module)
     return Prepared(program, attention_pass)
+
+
+def _attention_restored(program: Any) -> tuple[Any, Any]:
+    """The program after the attention pass, and the pass's report (None where the pass is not installed)."""
+    try:
+        from nvfuser.passes import replace_fused_sdpa
+    except ModuleNotFoundError as error:
+        if error.name != "nvfuser.passes":
+            raise
+        return program, None
+    result = replace_fused_sdpa(program)
+    return result.program, result.report
 
 
 def _shared_state(program: Any) -> list[str]:

@@ -40,7 +40,7 @@ class CompiledProgram:
     Attributes:
         report: a `CompileReport` of the program and the branches of its control flow; live, like
             `nvfuser.compile_report`.
-        attention_pass: what the attention pass reported (None: it was switched off).
+        attention_pass: what the attention pass reported (None: it did not run).
         options: the `ExportOptions` in use.
         graphs: the compiled graphs, the program's own first, then the branches of its control flow.
     """
