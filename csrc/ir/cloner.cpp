@@ -49,6 +49,7 @@ Val* IrCloner::clone(const Val* val) {
           target_, cloneAs(tv->domain()), tv->dtype(), tv->memoryType());
       tv_copy->cpu_scalar_ = tv->cpu_scalar_;
       tv_copy->compute_at_position_ = tv->compute_at_position_;
+      tv_copy->inlined_ = tv->inlined_;
       copy = tv_copy;
       break;
     }

@@ -76,6 +76,7 @@ const Names& enableOptionNames() {
       "fast_math",
       "fuse_matmul",
       "fuse_multiple_matmuls",
+      "generated_kernels",
       "host_ir_jit",
       "host_ir_lowering",
       "id_model_extra_validation",

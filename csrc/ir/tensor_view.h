@@ -66,6 +66,13 @@ class TensorView : public Val {
   int64_t computeAtPosition() const {
     return compute_at_position_;
   }
+  /// Computed again wherever its value is used: it has no loops and no memory of its own.
+  bool isInlined() const {
+    return inlined_;
+  }
+  void setInlined(bool value) {
+    inlined_ = value;
+  }
   /// Loops left of this position are shared with a consumer or a producer and must not change.
   int64_t sharedPosition() const;
 
@@ -121,6 +128,7 @@ class TensorView : public Val {
   MemoryType memory_type_;
   bool cpu_scalar_ = false;
   int64_t compute_at_position_ = 0;
+  bool inlined_ = false;
 };
 
 /// Makes a TensorView with a builder's few lines; extents are constants, symbolic Vals or given

@@ -1,5 +1,6 @@
 #include <ir/options.h>
 #include <ir/tensor_view.h>
+#include <passes/resolve_symbolic.h>
 #include <runtime/fusion_executor_cache.h>
 #include <runtime/input_checks.h>
 #include <runtime/kernel_runtime.h>
@@ -9,6 +10,7 @@
 #include <c10/core/DeviceGuard.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
 
+#include <algorithm>
 #include <shared_mutex>
 
 namespace nvfuser {
@@ -78,6 +80,36 @@ Key classKey(const std::vector<EvalValue>& inputs, at::Device device) {
 // More sizes than this are seen only by shapes that never repeat; their plans are dropped together.
 constexpr size_t kMaxPlans = 1 << 14;
 
+constexpr size_t kMaxSpecialised = 8;
+constexpr int64_t kSpecialised = -1000;
+
+bool hasSymbolicDomains(const Fusion& fusion) {
+  for (const TensorView* tv : fusion.tensorViews()) {
+    const auto& domain = tv->getLogicalDomain();
+    if (std::any_of(domain.begin(), domain.end(), [](auto* id) { return id->isSymbolic(); })) {
+      return true;
+    }
+  }
+  return false;
+}
+
+std::unordered_map<const Val*, ScalarValue> sizesOf(
+    const Fusion& fusion,
+    const std::vector<EvalValue>& inputs) {
+  std::unordered_map<const Val*, ScalarValue> known;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const Val* in = fusion.inputs()[i];
+    if (!in->isTensor()) {
+      continue;
+    }
+    const auto shape = in->as<TensorView>()->shape();
+    for (size_t dim = 0; dim < shape.size(); ++dim) {
+      known[shape[dim]] = inputs[i].tensor().size(static_cast<int64_t>(dim));
+    }
+  }
+  return known;
+}
+
 struct Launch {
   std::shared_ptr<FusionKernelRuntime> runtime;
   std::shared_ptr<LaunchPlan> plan;
@@ -91,6 +123,40 @@ struct FusionExecutorCache::State {
   std::unordered_map<Key, Launch, KeyHash> launches;
   std::unordered_map<Key, std::shared_ptr<FusionKernelRuntime>, KeyHash> runtimes;
   std::shared_ptr<FusionKernelRuntime> most_recent;
+  size_t specialised = 0;
+
+  // What sizes decide (which dimensions broadcast, how a reshape splits and merges) is settled for
+  // a few sets of sizes, with a runtime for each; after that the general one serves.
+  std::shared_ptr<FusionKernelRuntime> runtimeFor(
+      const Fusion& fusion,
+      const std::vector<EvalValue>& inputs,
+      at::Device device) {
+    Key key = classKey(inputs, device);
+    if (device.is_cpu() && isOptionEnabled("generated_kernels") && hasSymbolicDomains(fusion)) {
+      Key sized = key;
+      sized.push_back(kSpecialised);
+      for (const EvalValue& input : inputs) {
+        if (input.isTensor()) {
+          const auto sizes = input.tensor().sizes();
+          sized.insert(sized.end(), sizes.begin(), sizes.end());
+        }
+      }
+      const auto it = runtimes.find(sized);
+      if (it != runtimes.end()) {
+        return it->second;
+      }
+      if (specialised < kMaxSpecialised) {
+        ++specialised;
+        const auto resolved = resolveSymbolic(fusion, sizesOf(fusion, inputs));
+        return runtimes[sized] = std::make_shared<FusionKernelRuntime>(*resolved, inputs, device);
+      }
+    }
+    auto& runtime = runtimes[key];
+    if (runtime == nullptr) {
+      runtime = std::make_shared<FusionKernelRuntime>(fusion, inputs, device);
+    }
+    return runtime;
+  }
 };
 
 FusionExecutorCache::FusionExecutorCache(
@@ -133,15 +199,10 @@ std::vector<EvalValue> FusionExecutorCache::execute(
       checkInputs(*fusion_, inputs);
       return runDevice(*fusion_, inputs, device);
     }();
-    const Key class_key = classKey(inputs, launch.device);
     std::unique_lock lock(state_->mutex);
-    auto& runtime = state_->runtimes[class_key];
-    if (runtime == nullptr) {
-      runtime = std::make_shared<FusionKernelRuntime>(*fusion_);
-    }
-    launch.runtime = runtime;
-    state_->most_recent = runtime;
-    launch.plan = runtime->makePlan(inputs);
+    launch.runtime = state_->runtimeFor(*fusion_, inputs, launch.device);
+    state_->most_recent = launch.runtime;
+    launch.plan = launch.runtime->makePlan(inputs);
     if (state_->launches.size() >= kMaxPlans) {
       state_->launches.clear();
     }

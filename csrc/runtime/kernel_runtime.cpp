@@ -1,23 +1,34 @@
+#include <analysis/scalar_values.h>
 #include <ir/nodes.h>
+#include <ir/options.h>
+#include <lower/emitter.h>
 #include <passes/pipeline.h>
 #include <runtime/aten_helpers.h>
 #include <runtime/expression_evaluator.h>
+#include <runtime/host_compiler.h>
 #include <runtime/input_checks.h>
+#include <runtime/kernel_cache.h>
 #include <runtime/kernel_runtime.h>
 
 #include <ATen/ATen.h>
 #include <c10/util/Exception.h>
 
 #include <algorithm>
+#include <iostream>
 #include <unordered_set>
 
 namespace nvfuser {
 
-FusionKernelRuntime::FusionKernelRuntime(const Fusion& fusion) : fusion_(fusion.clone()) {
+FusionKernelRuntime::FusionKernelRuntime(
+    const Fusion& fusion,
+    const std::vector<EvalValue>& inputs,
+    at::Device device)
+    : fusion_(fusion.clone()) {
   {
     FusionGuard guard(fusion_.get());
     runPipeline(*fusion_);
   }
+  makeSegments(inputs, device);
   layOutSteps();
   layOutOutputs();
 }
@@ -35,49 +46,183 @@ int FusionKernelRuntime::slotOf(const Val* val) {
   return it->second;
 }
 
+CpuSegment::SizeOf FusionKernelRuntime::sizesFrom(const std::vector<EvalValue>& inputs) const {
+  std::unordered_map<const Val*, ScalarValue> known;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const Val* in = fusion_->inputs()[i];
+    if (!in->isTensor()) {
+      continue;
+    }
+    const auto shape = in->as<TensorView>()->shape();
+    for (size_t dim = 0; dim < shape.size(); ++dim) {
+      known[shape[dim]] = inputs[i].tensor().size(static_cast<int64_t>(dim));
+    }
+  }
+  auto values = std::make_shared<ScalarValues>(std::move(known));
+  return [values](const Val* val) { return values->evaluate(val); };
+}
+
+namespace {
+
+const RegisterDumpOptions register_dumps({"segments", "scheduled_ir", "kernel_source"});
+
+void dumpSegment(const CpuSegment& segment) {
+  if (isDumpEnabled("scheduled_ir")) {
+    std::cout << "---- scheduled_ir ----\n" << segment.fusion().printMath() << std::flush;
+  }
+  if (isDumpEnabled("kernel_source")) {
+    std::cout << "---- kernel_source ----\n" << segment.text() << std::flush;
+  }
+}
+
+bool hasSymbolicDomain(const Expr* expr) {
+  for (const auto* list : {&expr->inputs(), &expr->outputs()}) {
+    for (const Val* val : *list) {
+      const auto* tv = dynamic_cast<const TensorView*>(val);
+      if (tv == nullptr) {
+        continue;
+      }
+      const auto& domain = tv->getLogicalDomain();
+      if (std::any_of(domain.begin(), domain.end(), [](auto* id) { return id->isSymbolic(); })) {
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
+} // namespace
+
+void FusionKernelRuntime::makeSegments(const std::vector<EvalValue>& inputs, at::Device device) {
+  const bool generates = device.is_cpu() && isOptionEnabled("generated_kernels") &&
+      std::all_of(inputs.begin(), inputs.end(), [](const EvalValue& input) {
+                           return !input.isTensor() || input.tensor().is_cpu();
+                         });
+  const auto why_not = [&](const Expr* expr) -> std::string {
+    if (!generates) {
+      return "no kernels are generated for this device";
+    }
+    if (hasSymbolicDomain(expr)) {
+      return "sizes decide which dimensions broadcast";
+    }
+    const std::string reason = whyNoValueRule(expr);
+    return reason.empty() ? whyNotOnCpu(expr) : reason;
+  };
+  const auto size_of = sizesFrom(inputs);
+  std::vector<KernelSource> sources;
+  std::vector<size_t> numbers;
+  for (SegmentedGroup& group : segmentFusion(*fusion_, why_not)) {
+    segments_.push_back({std::move(group), nullptr});
+    Segment& segment = segments_.back();
+    if (!segment.group.is_kernel) {
+      continue;
+    }
+    try {
+      segment.kernel = std::make_unique<CpuSegment>(segment.group, size_of);
+      dumpSegment(*segment.kernel);
+      sources.push_back({"segment" + std::to_string(numbers.size()), segment.kernel->text(), {}});
+      numbers.push_back(segments_.size() - 1);
+    } catch (const UserError& error) {
+      segment.group.reason = error.what();
+    } catch (const InternalError& error) {
+      segment.group.reason = error.what();
+    }
+  }
+  if (isDumpEnabled("segments")) {
+    std::cout << "---- segments ----\n" << text() << std::flush;
+  }
+  if (sources.empty()) {
+    return;
+  }
+  try {
+    const auto libraries = compileAndLoadAll(sources);
+    for (size_t i = 0; i < numbers.size(); ++i) {
+      segments_[numbers[i]].kernel->load(libraries[i]);
+    }
+  } catch (const std::runtime_error& error) {
+    warnOnceNoCompiler(error.what());
+    for (size_t number : numbers) {
+      segments_[number].kernel = nullptr;
+      segments_[number].group.reason = error.what();
+    }
+  }
+}
+
+void FusionKernelRuntime::layOutNode(const Expr* expr) {
+  Step step{expr, evaluatorOf(*expr), {}, {}, {}, -1, {}};
+  bool scalar_only = true;
+  for (const Operand& operand : expr->operands()) {
+    step.operands.push_back(slotOf(operand.val));
+    scalar_only = scalar_only &&
+        (operand.val == nullptr || operand.val->isConst() ||
+         known_with_sizes_.contains(operand.val));
+  }
+  for (const Val* out : expr->outputs()) {
+    step.outputs.push_back(slotOf(out));
+    scalar_only = scalar_only && out->isScalar();
+  }
+  const NodeTraits traits = expr->traits();
+  if (traits.random && expr->hasAttribute("rng_id")) {
+    random_nodes_ = std::max(random_nodes_, expr->attribute<int64_t>("rng_id") + 1);
+  }
+  if (scalar_only && traits.pure) {
+    known_with_sizes_.insert(expr->outputs().begin(), expr->outputs().end());
+    plan_steps_.push_back(std::move(step));
+  } else {
+    steps_.push_back(std::move(step));
+  }
+}
+
+void FusionKernelRuntime::layOutKernel(int number, const Segment& segment) {
+  Step step{nullptr, nullptr, {}, {}, {}, number, {}};
+  for (const Val* in : segment.group.inputs) {
+    step.operands.push_back(slotOf(in));
+  }
+  for (const Val* out : segment.group.outputs) {
+    step.outputs.push_back(slotOf(out));
+  }
+  for (const Val* scalar : segment.kernel->runtimeScalars()) {
+    step.scalars.push_back(slotOf(scalar));
+  }
+  steps_.push_back(std::move(step));
+}
+
 void FusionKernelRuntime::layOutSteps() {
   // Scalars known with the sizes: extents of inputs and what is computed from them.
-  std::unordered_set<const Val*> known_with_sizes;
   for (const Val* in : fusion_->inputs()) {
     input_slots_.push_back(slotOf(in));
     if (in->isTensor()) {
       for (const Val* extent : in->as<TensorView>()->shape()) {
         slotOf(extent);
-        known_with_sizes.insert(extent);
+        known_with_sizes_.insert(extent);
       }
     }
   }
+  std::unordered_set<const Expr*> done;
   for (const Expr* expr : fusion_->exprs()) {
-    Step step{expr, evaluatorOf(*expr), {}, {}, {}};
-    bool scalar_only = true;
-    for (const Operand& operand : expr->operands()) {
-      step.operands.push_back(slotOf(operand.val));
-      scalar_only = scalar_only &&
-          (operand.val == nullptr || operand.val->isConst() ||
-           known_with_sizes.contains(operand.val));
+    const auto& outs = expr->outputs();
+    const auto is_tensor = [](const Val* val) { return val->isTensor(); };
+    if (std::none_of(outs.begin(), outs.end(), is_tensor)) {
+      layOutNode(expr);
+      done.insert(expr);
     }
-    for (const Val* out : expr->outputs()) {
-      step.outputs.push_back(slotOf(out));
-      scalar_only = scalar_only && out->isScalar();
-    }
-    const NodeTraits traits = expr->traits();
-    if (traits.random && expr->hasAttribute("rng_id")) {
-      random_nodes_ = std::max(random_nodes_, expr->attribute<int64_t>("rng_id") + 1);
-    }
-    if (scalar_only && traits.pure) {
-      known_with_sizes.insert(expr->outputs().begin(), expr->outputs().end());
-      plan_steps_.push_back(std::move(step));
+  }
+  for (const Segment& segment : segments_) {
+    if (segment.kernel != nullptr) {
+      layOutKernel(static_cast<int>(kernels_.size()), segment);
+      kernels_.push_back(segment.kernel.get());
       continue;
     }
-    const bool starts_segment = segments_.empty() || traits.opens_segment ||
-        steps_.back().expr->traits().opens_segment || steps_.back().expr->traits().ends_segment;
-    if (starts_segment) {
-      segments_.push_back({"aten", steps_.size(), steps_.size()});
+    for (const Expr* expr : segment.group.exprs) {
+      if (done.insert(expr).second) {
+        layOutNode(expr);
+      }
     }
-    steps_.push_back(std::move(step));
-    segments_.back().end = steps_.size();
   }
+  findReleases();
+}
 
+void FusionKernelRuntime::findReleases() {
   // Each slot is released after its last use; inputs and outputs belong to the caller.
   std::unordered_set<int> kept;
   for (const Val* val : fusion_->inputs()) {
@@ -88,7 +233,7 @@ void FusionKernelRuntime::layOutSteps() {
   }
   for (size_t i = steps_.size(); i-- > 0;) {
     Step& step = steps_[i];
-    for (const auto* list : {&step.operands, &step.outputs}) {
+    for (const auto* list : {&step.operands, &step.outputs, &step.scalars}) {
       for (int slot : *list) {
         if (slot >= 0 && kept.insert(slot).second) {
           step.released.push_back(slot);
@@ -195,7 +340,30 @@ std::shared_ptr<LaunchPlan> FusionKernelRuntime::makePlan(
       plan->sizes.emplace_back(slot, slots[slot]);
     }
   }
+  const auto size_of = sizesFrom(inputs);
+  for (const CpuSegment* kernel : kernels_) {
+    plan->kernels.push_back(kernel->plan(size_of));
+  }
   return plan;
+}
+
+void FusionKernelRuntime::runKernel(
+    const Step& step,
+    LaunchPlan& plan,
+    std::vector<EvalValue>& slots) const {
+  std::vector<at::Tensor> inputs;
+  inputs.reserve(step.operands.size());
+  for (int slot : step.operands) {
+    inputs.push_back(slots[slot].tensor());
+  }
+  std::vector<ScalarValue> scalars;
+  for (int slot : step.scalars) {
+    scalars.push_back(slots[slot].scalar());
+  }
+  auto outputs = kernels_[step.kernel]->run(*plan.kernels[step.kernel], std::move(inputs), scalars);
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    slots[step.outputs[i]] = std::move(outputs[i]);
+  }
 }
 
 void FusionKernelRuntime::runStep(
@@ -273,7 +441,11 @@ std::vector<EvalValue> FusionKernelRuntime::run(
   context.random_nodes = random_nodes_;
   if (plan.verified.load(std::memory_order_acquire)) {
     for (const Step& step : steps_) {
-      runStep(step, slots, context);
+      if (step.kernel >= 0) {
+        runKernel(step, plan, slots);
+      } else {
+        runStep(step, slots, context);
+      }
       for (int slot : step.released) {
         slots[slot].reset();
       }
@@ -284,8 +456,12 @@ std::vector<EvalValue> FusionKernelRuntime::run(
       sizes.bind(fusion_->inputs()[i], inputs[i]);
     }
     for (const Step& step : steps_) {
-      runStep(step, slots, context);
-      verifyStep(step, slots, sizes);
+      if (step.kernel >= 0) {
+        runKernel(step, plan, slots);
+      } else {
+        runStep(step, slots, context);
+        verifyStep(step, slots, sizes);
+      }
       for (int slot : step.released) {
         slots[slot].reset();
       }
@@ -398,12 +574,24 @@ std::vector<EvalValue> FusionKernelRuntime::finish(
 std::string FusionKernelRuntime::text() const {
   std::string text;
   for (size_t i = 0; i < segments_.size(); ++i) {
-    text += detail::concat("segment ", i, " (", segments_[i].executor, "):\n");
-    for (size_t k = segments_[i].begin; k < segments_[i].end; ++k) {
-      text += steps_[k].expr->toString();
+    const Segment& segment = segments_[i];
+    const std::string executor = segment.kernel == nullptr
+        ? "aten: " + segment.group.reason
+        : segment.kernel->schedule().scheduler + ": " + segment.kernel->schedule().heuristics;
+    text += detail::concat("segment ", i, " (", executor, "):\n");
+    for (const Expr* expr : segment.group.exprs) {
+      text += expr->toString();
     }
   }
   return text + "\n" + fusion_->printMath();
+}
+
+std::string FusionKernelRuntime::kernelText() const {
+  std::string text;
+  for (const CpuSegment* kernel : kernels_) {
+    text += kernel->text() + "\n";
+  }
+  return text;
 }
 
 } // namespace nvfuser

@@ -4,12 +4,14 @@
 #pragma once
 
 #include <ir/fusion.h>
+#include <runtime/cpu_segment.h>
 #include <runtime/evaluator_registry.h>
 
 #include <atomic>
 #include <memory>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 namespace nvfuser {
@@ -19,14 +21,19 @@ class TensorView;
 
 /// What is known once the sizes are: values of all scalars that depend on sizes only.
 struct LaunchPlan {
-  std::vector<std::pair<int, EvalValue>> sizes; ///< slot, value
-  std::atomic<bool> verified = false;           ///< one run has checked every intermediate shape
+  std::vector<std::pair<int, EvalValue>> sizes;    ///< slot, value
+  std::vector<std::unique_ptr<CpuLaunch>> kernels; ///< by the number of the kernel
+  std::atomic<bool> verified = false;              ///< one run has checked every intermediate shape
 };
 
 class FusionKernelRuntime {
  public:
-  /// Clones the fusion, runs the pass pipeline on the clone and lays out the steps.
-  explicit FusionKernelRuntime(const Fusion& fusion);
+  /// Clones the fusion, runs the pass pipeline on the clone, cuts it into segments, compiles
+  /// kernels for those that run on the CPU, with `inputs` for an example, and lays out the steps.
+  FusionKernelRuntime(
+      const Fusion& fusion,
+      const std::vector<EvalValue>& inputs,
+      at::Device device);
   ~FusionKernelRuntime();
 
   /// Checks the inputs against the fusion (RuntimeError naming the input) and evaluates all sizes.
@@ -40,23 +47,26 @@ class FusionKernelRuntime {
 
   /// One line per segment: its executor and nodes, then the fusion's text.
   std::string text() const;
+  /// The source texts of the generated kernels, one after the other.
+  std::string kernelText() const;
   const Fusion& fusion() const {
     return *fusion_;
   }
 
  private:
   struct Step {
-    const Expr* expr;
+    const Expr* expr; ///< nullptr for a kernel
     Evaluator evaluate;
     std::vector<int> operands; ///< slots; -1 for an absent operand
     std::vector<int> outputs;
     std::vector<int> released; ///< slots whose last use this is
+    int kernel = -1;           ///< number of the kernel
+    std::vector<int> scalars;  ///< slots that a kernel is handed beside its operands
   };
-  /// A run of steps that one executor takes. ATen evaluation is the only executor so far.
+  /// What one executor takes: a kernel, or nodes that ATen evaluates one by one.
   struct Segment {
-    std::string executor;
-    size_t begin;
-    size_t end;
+    SegmentedGroup group;
+    std::unique_ptr<CpuSegment> kernel;
   };
   struct Output {
     int slot;
@@ -70,10 +80,16 @@ class FusionKernelRuntime {
     int written_input; ///< a visible output of the same value as an aliased one: that input; -1
   };
 
+  void makeSegments(const std::vector<EvalValue>& inputs, at::Device device);
   void layOutSteps();
+  void layOutNode(const Expr* expr);
+  void layOutKernel(int number, const Segment& segment);
+  void findReleases();
+  CpuSegment::SizeOf sizesFrom(const std::vector<EvalValue>& inputs) const;
   void layOutOutputs();
   int slotOf(const Val* val);
   void runStep(const Step& step, std::vector<EvalValue>& slots, EvalContext& context) const;
+  void runKernel(const Step& step, LaunchPlan& plan, std::vector<EvalValue>& slots) const;
   void verifyStep(const Step& step, const std::vector<EvalValue>& slots, ExpressionEvaluator& sizes)
       const;
   std::vector<EvalValue> finish(std::vector<EvalValue>& slots, const std::vector<EvalValue>& inputs)
@@ -86,6 +102,8 @@ class FusionKernelRuntime {
   std::vector<Step> plan_steps_; ///< scalars that depend on sizes only
   std::vector<Step> steps_;
   std::vector<Segment> segments_;
+  std::vector<const CpuSegment*> kernels_;
+  std::unordered_set<const Val*> known_with_sizes_;
   std::vector<Output> outputs_;
   int64_t random_nodes_ = 0;
 };

@@ -1,0 +1,95 @@
+#include <codegen/cpu_preamble.h>
+
+namespace nvfuser {
+
+namespace {
+
+// The C library's functions exist in a vector form where glibc has libmvec; the attribute makes the
+// compiler use it inside simd loops.
+constexpr const char* kLibrary = R"(
+#if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__linux__)
+#define NVF_SIMD __attribute__((simd("notinbranch")))
+#else
+#define NVF_SIMD
+#endif
+extern "C" {
+#define NVF_F1(name) NVF_SIMD float name##f(float) noexcept; NVF_SIMD double name(double) noexcept;
+#define NVF_F2(name) NVF_SIMD float name##f(float, float) noexcept; NVF_SIMD double name(double, double) noexcept;
+#define NVF_S1(name) float name##f(float) noexcept; double name(double) noexcept;
+#define NVF_S2(name) float name##f(float, float) noexcept; double name(double, double) noexcept;
+NVF_F1(exp) NVF_F1(log) NVF_F1(sin) NVF_F1(cos) NVF_F1(tan) NVF_F1(tanh) NVF_F1(sinh) NVF_F1(cosh)
+NVF_F1(asin) NVF_F1(acos) NVF_F1(atan) NVF_F1(asinh) NVF_F1(acosh) NVF_F1(atanh) NVF_F1(erf) NVF_F1(erfc)
+NVF_F1(exp2) NVF_F1(expm1) NVF_F1(log1p) NVF_F1(log2) NVF_F1(log10)
+NVF_F2(pow) NVF_F2(atan2)
+NVF_S1(lgamma) NVF_S2(fmod) NVF_S2(nextafter)
+}
+)";
+
+constexpr const char* kTypes = R"(
+struct nvf_bf16 { unsigned short bits; };
+typedef _Float16 nvf_half;
+static inline float nvf_float(nvf_bf16 x) { return __builtin_bit_cast(float, (unsigned)x.bits << 16); }
+static inline float nvf_float(nvf_half x) { return (float)x; }
+static inline nvf_bf16 nvf_to_bf16(float x) {
+  const unsigned u = __builtin_bit_cast(unsigned, x);
+  const unsigned rounded = (u + 0x7fffu + ((u >> 16) & 1u)) >> 16;
+  return nvf_bf16{(unsigned short)(x != x ? 0x7fc0u : rounded)};
+}
+static inline nvf_half nvf_to_half(float x) { return (nvf_half)x; }
+)";
+
+constexpr const char* kFunctions = R"(
+#define NVF_MATH(T, s) \
+static inline T nvf_abs(T x) { return __builtin_fabs##s(x); } \
+static inline T nvf_ceil(T x) { return __builtin_ceil##s(x); } \
+static inline T nvf_floor(T x) { return __builtin_floor##s(x); } \
+static inline T nvf_trunc(T x) { return __builtin_trunc##s(x); } \
+static inline T nvf_rint(T x) { return __builtin_nearbyint##s(x); } \
+static inline T nvf_sqrt(T x) { return __builtin_sqrt##s(x); } \
+static inline T nvf_frac(T x) { return x - __builtin_trunc##s(x); } \
+static inline T nvf_max(T a, T b) { return a != a ? a : (a > b ? a : (b != b ? b : (a == b ? (__builtin_signbit(a) ? b : a) : b))); } \
+static inline T nvf_min(T a, T b) { return a != a ? a : (a < b ? a : (b != b ? b : (a == b ? (__builtin_signbit(a) ? a : b) : b))); } \
+static inline T nvf_relu(T x) { return x <= 0 ? (T)0 : x; } \
+static inline T nvf_sign(T x) { return (T)((x > 0) - (x < 0)); } \
+static inline T nvf_sigmoid(T x) { return 1 / (1 + exp##s(-x)); } \
+static inline T nvf_silu(T x) { return x / (1 + exp##s(-x)); } \
+static inline T nvf_remainder(T a, T b) { T r = fmod##s(a, b); return r != 0 && ((b < 0) != (r < 0)) ? r + b : r; } \
+static inline bool nvf_signbit(T x) { return __builtin_signbit(x) != 0; } \
+static inline bool nvf_isfinite(T x) { return __builtin_fabs##s(x) < __builtin_inf##s(); } \
+static inline bool nvf_isinf(T x) { return __builtin_fabs##s(x) == __builtin_inf##s(); } \
+static inline T nvf_lerp(T a, T b, T w) { return (w < 0 ? -w : w) < (T)0.5 ? a + w * (b - a) : b - (b - a) * (1 - w); } \
+static inline T nvf_exp(T x) { return exp##s(x); } static inline T nvf_log(T x) { return log##s(x); } \
+static inline T nvf_sin(T x) { return sin##s(x); } static inline T nvf_cos(T x) { return cos##s(x); } \
+static inline T nvf_tan(T x) { return tan##s(x); } static inline T nvf_tanh(T x) { return tanh##s(x); } \
+static inline T nvf_sinh(T x) { return sinh##s(x); } static inline T nvf_cosh(T x) { return cosh##s(x); } \
+static inline T nvf_asin(T x) { return asin##s(x); } static inline T nvf_acos(T x) { return acos##s(x); } \
+static inline T nvf_atan(T x) { return atan##s(x); } static inline T nvf_asinh(T x) { return asinh##s(x); } \
+static inline T nvf_acosh(T x) { return acosh##s(x); } static inline T nvf_atanh(T x) { return atanh##s(x); } \
+static inline T nvf_erf(T x) { return erf##s(x); } static inline T nvf_erfc(T x) { return erfc##s(x); } \
+static inline T nvf_exp2(T x) { return exp2##s(x); } static inline T nvf_expm1(T x) { return expm1##s(x); } \
+static inline T nvf_log1p(T x) { return log1p##s(x); } static inline T nvf_log2(T x) { return log2##s(x); } \
+static inline T nvf_log10(T x) { return log10##s(x); } static inline T nvf_lgamma(T x) { return lgamma##s(x); } \
+static inline T nvf_pow(T a, T b) { return pow##s(a, b); } static inline T nvf_atan2(T a, T b) { return atan2##s(a, b); } \
+static inline T nvf_fmod(T a, T b) { return fmod##s(a, b); } \
+static inline T nvf_nextafter(T a, T b) { return nextafter##s(a, b); }
+NVF_MATH(float, f)
+NVF_MATH(double, )
+#define NVF_INT(T) \
+static inline T nvf_abs(T x) { return x < 0 ? -x : x; } \
+static inline T nvf_max(T a, T b) { return a > b ? a : b; } \
+static inline T nvf_min(T a, T b) { return a < b ? a : b; } \
+static inline T nvf_relu(T x) { return x <= 0 ? (T)0 : x; } \
+static inline T nvf_sign(T x) { return (T)((x > 0) - (x < 0)); } \
+static inline T nvf_shl(T a, T b) { return b < 0 || b >= (T)(8 * sizeof(T)) ? 0 : a << b; } \
+static inline T nvf_shr(T a, T b) { const T last = 8 * sizeof(T) - 1; return a >> (b < 0 || b > last ? last : b); }
+NVF_INT(int)
+NVF_INT(long)
+)";
+
+} // namespace
+
+std::string cpuPreamble() {
+  return std::string(kLibrary) + kTypes + kFunctions;
+}
+
+} // namespace nvfuser

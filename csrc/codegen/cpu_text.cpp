@@ -1,0 +1,440 @@
+#include <codegen/cpu_text.h>
+
+#include <cmath>
+#include <cstdio>
+#include <limits>
+
+namespace nvfuser {
+
+namespace {
+
+bool isHalf(DataType dtype) {
+  return dtype == DataType::Half || dtype == DataType::BFloat16;
+}
+
+// The type in which a value is computed.
+DataType workType(DataType dtype) {
+  return isHalf(dtype) ? DataType::Float : dtype;
+}
+
+bool isWideInt(DataType dtype) {
+  return dtype == DataType::Int || dtype == DataType::Index;
+}
+
+std::string call(const char* name, const std::vector<std::string>& args) {
+  std::string text = std::string(name) + "(";
+  for (size_t i = 0; i < args.size(); ++i) {
+    text += (i > 0 ? ", " : "") + args[i];
+  }
+  return text + ")";
+}
+
+std::string infix(const std::vector<std::string>& args, const char* op) {
+  return "(" + args[0] + " " + op + " " + args[1] + ")";
+}
+
+std::string unary(UnaryOpType type, const std::string& x, DataType dtype) {
+  const bool real = isFloatingPointType(dtype);
+  const std::string type_name(cpuTypeName(dtype));
+  switch (type) {
+#define NVF_CASE(name, function) \
+  case UnaryOpType::name:        \
+    return call("nvf_" function, {x});
+    NVF_CASE(Acos, "acos")
+    NVF_CASE(Acosh, "acosh")
+    NVF_CASE(Asin, "asin")
+    NVF_CASE(Asinh, "asinh")
+    NVF_CASE(Atan, "atan")
+    NVF_CASE(Atanh, "atanh")
+    NVF_CASE(Cos, "cos")
+    NVF_CASE(Cosh, "cosh")
+    NVF_CASE(Erf, "erf")
+    NVF_CASE(Erfc, "erfc")
+    NVF_CASE(Exp, "exp")
+    NVF_CASE(Exp2, "exp2")
+    NVF_CASE(Expm1, "expm1")
+    NVF_CASE(Frac, "frac")
+    NVF_CASE(Lgamma, "lgamma")
+    NVF_CASE(Log, "log")
+    NVF_CASE(Log10, "log10")
+    NVF_CASE(Log1p, "log1p")
+    NVF_CASE(Log2, "log2")
+    NVF_CASE(Sigmoid, "sigmoid")
+    NVF_CASE(Silu, "silu")
+    NVF_CASE(Sin, "sin")
+    NVF_CASE(Sinh, "sinh")
+    NVF_CASE(Sqrt, "sqrt")
+    NVF_CASE(Tan, "tan")
+    NVF_CASE(Tanh, "tanh")
+#undef NVF_CASE
+    case UnaryOpType::Abs:
+      return dtype == DataType::Bool ? x : call("nvf_abs", {x});
+    case UnaryOpType::Relu:
+      return dtype == DataType::Bool ? x : call("nvf_relu", {x});
+    case UnaryOpType::Sign:
+      return dtype == DataType::Bool ? x : call("nvf_sign", {x});
+    case UnaryOpType::Ceil:
+      return real ? call("nvf_ceil", {x}) : x;
+    case UnaryOpType::Floor:
+      return real ? call("nvf_floor", {x}) : x;
+    case UnaryOpType::Trunc:
+      return real ? call("nvf_trunc", {x}) : x;
+    case UnaryOpType::Round:
+      return real ? call("nvf_rint", {x}) : x;
+    case UnaryOpType::BitwiseNot:
+      return dtype == DataType::Bool ? "(!" + x + ")" : "(~" + x + ")";
+    case UnaryOpType::LogicalNot:
+      return "(!" + x + ")";
+    case UnaryOpType::Neg:
+      return "(-" + x + ")";
+    case UnaryOpType::Real:
+      return x;
+    case UnaryOpType::Reciprocal:
+      return "((" + type_name + ")1 / " + x + ")";
+    case UnaryOpType::Rsqrt:
+      return "((" + type_name + ")1 / nvf_sqrt(" + x + "))";
+    case UnaryOpType::IsFinite:
+      return real ? call("nvf_isfinite", {x}) : "true";
+    case UnaryOpType::IsInf:
+      return real ? call("nvf_isinf", {x}) : "false";
+    case UnaryOpType::IsNan:
+      return real ? "(" + x + " != " + x + ")" : "false";
+    case UnaryOpType::IsNegInf:
+      return real ? "(" + x + " == -__builtin_inf())" : "false";
+    case UnaryOpType::IsPosInf:
+      return real ? "(" + x + " == __builtin_inf())" : "false";
+    case UnaryOpType::IsReal:
+      return "true";
+    case UnaryOpType::Signbit:
+      return real ? call("nvf_signbit", {x}) : "(" + x + " < 0)";
+    default:
+      return "";
+  }
+}
+
+std::string binary(BinaryOpType type, const std::vector<std::string>& args, DataType dtype) {
+  const bool real = isFloatingPointType(dtype);
+  const bool is_bool = dtype == DataType::Bool;
+  switch (type) {
+    case BinaryOpType::Add:
+      return is_bool ? infix(args, "|") : infix(args, "+");
+    case BinaryOpType::Sub:
+      return is_bool ? "" : infix(args, "-");
+    case BinaryOpType::Mul:
+      return is_bool ? infix(args, "&") : infix(args, "*");
+    case BinaryOpType::Div:
+    case BinaryOpType::Truediv:
+      return real ? infix(args, "/") : "";
+    case BinaryOpType::Eq:
+      return infix(args, "==");
+    case BinaryOpType::Ne:
+      return infix(args, "!=");
+    case BinaryOpType::Lt:
+      return infix(args, "<");
+    case BinaryOpType::Le:
+      return infix(args, "<=");
+    case BinaryOpType::Gt:
+      return infix(args, ">");
+    case BinaryOpType::Ge:
+      return infix(args, ">=");
+    case BinaryOpType::LogicalAnd:
+      return "((" + args[0] + " != 0) & (" + args[1] + " != 0))";
+    case BinaryOpType::LogicalOr:
+      return "((" + args[0] + " != 0) | (" + args[1] + " != 0))";
+    case BinaryOpType::BitwiseAnd:
+      return infix(args, "&");
+    case BinaryOpType::BitwiseOr:
+      return infix(args, "|");
+    case BinaryOpType::BitwiseXor:
+      return infix(args, "^");
+    case BinaryOpType::BitwiseLeftShift:
+      return is_bool ? "" : call("nvf_shl", args);
+    case BinaryOpType::BitwiseRightShift:
+      return is_bool ? "" : call("nvf_shr", args);
+    case BinaryOpType::Maximum:
+      return is_bool ? infix(args, "|") : call("nvf_max", args);
+    case BinaryOpType::Minimum:
+      return is_bool ? infix(args, "&") : call("nvf_min", args);
+    case BinaryOpType::Pow:
+      return real ? call("nvf_pow", args) : "";
+    case BinaryOpType::Atan2:
+      return real ? call("nvf_atan2", args) : "";
+    case BinaryOpType::Mod:
+    case BinaryOpType::Fmod:
+      return real ? call("nvf_fmod", args) : "";
+    case BinaryOpType::Remainder:
+      return real ? call("nvf_remainder", args) : "";
+    case BinaryOpType::Nextafter:
+      return real ? call("nvf_nextafter", args) : "";
+    default:
+      return "";
+  }
+}
+
+// The type in which a node's operands meet: that of a tensor operand, as the builder has promoted
+// them; a number takes the type of the tensor beside it.
+DataType operandType(const Expr* expr) {
+  for (const Val* in : expr->inputs()) {
+    if (in->isTensor()) {
+      return in->dtype();
+    }
+  }
+  return expr->inputs().front()->dtype();
+}
+
+std::vector<std::string> widened(
+    const Expr* expr,
+    const std::vector<std::string>& operands,
+    DataType dtype) {
+  std::vector<std::string> result;
+  for (size_t i = 0; i < operands.size(); ++i) {
+    // Through the exact type first: a number beside a half tensor is rounded to it, as in eager.
+    const std::string rounded = cpuCast(operands[i], expr->inputs()[i]->dtype(), dtype);
+    result.push_back(cpuCast(rounded, dtype, workType(dtype)));
+  }
+  return result;
+}
+
+bool isSupported(DataType dtype) {
+  return !cpuTypeName(dtype).empty();
+}
+
+} // namespace
+
+std::string_view cpuTypeName(DataType dtype) {
+  switch (dtype) {
+    case DataType::Double:
+      return "double";
+    case DataType::Float:
+      return "float";
+    case DataType::Half:
+      return "nvf_half";
+    case DataType::BFloat16:
+      return "nvf_bf16";
+    case DataType::Int:
+    case DataType::Index:
+      return "long";
+    case DataType::Int32:
+      return "int";
+    case DataType::Bool:
+      return "bool";
+    default:
+      return "";
+  }
+}
+
+std::string cpuConstant(const ScalarValue& value, DataType dtype) {
+  if (isHalf(dtype)) {
+    return cpuCast(cpuConstant(value, DataType::Float), DataType::Float, dtype);
+  }
+  if (dtype == DataType::Bool) {
+    return toBool(value) ? "true" : "false";
+  }
+  if (isIntegralType(dtype)) {
+    const int64_t number = toInt(value);
+    const std::string suffix = dtype == DataType::Int32 ? "" : "L";
+    if (number == std::numeric_limits<int64_t>::min()) {
+      return "(-9223372036854775807L - 1L)";
+    }
+    if (dtype == DataType::Int32 && number == std::numeric_limits<int32_t>::min()) {
+      return "(-2147483647 - 1)";
+    }
+    return number < 0 ? "(" + std::to_string(number) + suffix + ")"
+                      : std::to_string(number) + suffix;
+  }
+  const double number = toDouble(value);
+  const char* suffix = dtype == DataType::Float ? "f" : "";
+  if (std::isnan(number)) {
+    return std::string("__builtin_nan") + suffix + "(\"\")";
+  }
+  if (std::isinf(number)) {
+    return std::string(number < 0 ? "(-" : "(") + "__builtin_inf" + suffix + "())";
+  }
+  char text[64];
+  if (dtype == DataType::Float) {
+    std::snprintf(text, sizeof text, "(%af)", static_cast<double>(static_cast<float>(number)));
+  } else {
+    std::snprintf(text, sizeof text, "(%a)", number);
+  }
+  return text;
+}
+
+std::string cpuCast(std::string_view text, DataType from, DataType to) {
+  const std::string x(text);
+  if (from == to || (isWideInt(from) && isWideInt(to))) {
+    return x;
+  }
+  if (isHalf(from)) {
+    return cpuCast("nvf_float(" + x + ")", DataType::Float, to);
+  }
+  if (to == DataType::Half) {
+    return "nvf_to_half((float)(" + x + "))";
+  }
+  if (to == DataType::BFloat16) {
+    return "nvf_to_bf16((float)(" + x + "))";
+  }
+  if (to == DataType::Bool) {
+    return "(" + x + " != 0)";
+  }
+  return "((" + std::string(cpuTypeName(to)) + ")(" + x + "))";
+}
+
+std::optional<std::string> cpuWhyNot(const Expr* expr) {
+  for (const auto* list : {&expr->inputs(), &expr->outputs()}) {
+    for (const Val* val : *list) {
+      if (!isSupported(val->dtype())) {
+        return std::string(dataTypeName(val->dtype())) + " is computed by a library";
+      }
+    }
+  }
+  if (const auto* reduction = dynamic_cast<const ReductionOp*>(expr)) {
+    static_cast<void>(reduction);
+    return std::nullopt;
+  }
+  if (!expr->traits().pointwise) {
+    return std::nullopt;
+  }
+  const std::vector<std::string> names(expr->inputs().size(), "x");
+  if (cpuPointwise(expr, names).empty()) {
+    return std::string(expr->opName()) + " has no text for " +
+        std::string(dataTypeName(operandType(expr)));
+  }
+  return std::nullopt;
+}
+
+std::string cpuPointwise(const Expr* expr, const std::vector<std::string>& operands) {
+  const DataType out = expr->output(0)->dtype();
+  if (const auto* op = dynamic_cast<const UnaryOp*>(expr)) {
+    const DataType in = expr->input(0)->dtype();
+    if (op->type() == UnaryOpType::Cast) {
+      // The core of the C language: of half types by way of float.
+      return out == in ? operands[0] : cpuCast(operands[0], in, out);
+    }
+    const auto args = widened(expr, operands, in);
+    const DataType work = workType(in);
+    const std::string text = unary(op->type(), args[0], work);
+    const bool is_test = out == DataType::Bool;
+    return text.empty() ? "" : cpuCast(text, is_test ? DataType::Bool : work, out);
+  }
+  if (const auto* op = dynamic_cast<const BinaryOp*>(expr)) {
+    const DataType in = operandType(expr);
+    const auto args = widened(expr, operands, in);
+    const DataType work = workType(in);
+    const std::string text = binary(op->type(), args, work);
+    const bool is_test = out == DataType::Bool;
+    return text.empty() ? "" : cpuCast(text, is_test ? DataType::Bool : work, out);
+  }
+  const auto* op = dynamic_cast<const TernaryOp*>(expr);
+  if (op == nullptr) {
+    return operands[0]; // a copy
+  }
+  const DataType work = workType(out);
+  const auto as = [&](size_t i) {
+    return cpuCast(cpuCast(operands[i], expr->inputs()[i]->dtype(), out), out, work);
+  };
+  switch (op->type()) {
+    case TernaryOpType::Where: {
+      const std::string condition =
+          cpuCast(operands[0], expr->inputs()[0]->dtype(), DataType::Bool);
+      return "(" + condition + " ? " + cpuCast(operands[1], expr->inputs()[1]->dtype(), out) +
+          " : " + cpuCast(operands[2], expr->inputs()[2]->dtype(), out) + ")";
+    }
+    case TernaryOpType::Lerp:
+      return isFloatingPointType(work) ? cpuCast(call("nvf_lerp", {as(0), as(1), as(2)}), work, out)
+                                       : "";
+    case TernaryOpType::Threshold:
+      return "(" + as(0) + " > " + as(1) + " ? " + cpuCast(as(0), work, out) + " : " +
+          cpuCast(as(2), work, out) + ")";
+    case TernaryOpType::Clamp: {
+      if (work == DataType::Bool) {
+        return "";
+      }
+      std::string text = as(0);
+      size_t next = 1;
+      if (expr->operands()[1].val != nullptr) {
+        text = call("nvf_max", {text, as(next++)});
+      }
+      if (expr->operands()[2].val != nullptr) {
+        text = call("nvf_min", {text, as(next)});
+      }
+      return cpuCast(text, work, out);
+    }
+  }
+  return "";
+}
+
+std::string cpuReductionInit(ReductionType type, DataType dtype) {
+  const bool real = isFloatingPointType(dtype);
+  const double infinity = std::numeric_limits<double>::infinity();
+  switch (type) {
+    case ReductionType::Sum:
+      return cpuConstant(ScalarValue(int64_t{0}), dtype);
+    case ReductionType::Prod:
+      return cpuConstant(ScalarValue(int64_t{1}), dtype);
+    case ReductionType::Max:
+    case ReductionType::Min: {
+      const bool is_max = type == ReductionType::Max;
+      if (real) {
+        return cpuConstant(ScalarValue(is_max ? -infinity : infinity), dtype);
+      }
+      if (dtype == DataType::Bool) {
+        return is_max ? "false" : "true";
+      }
+      const bool narrow = dtype == DataType::Int32;
+      const int64_t low =
+          narrow ? std::numeric_limits<int32_t>::min() : std::numeric_limits<int64_t>::min();
+      const int64_t high =
+          narrow ? std::numeric_limits<int32_t>::max() : std::numeric_limits<int64_t>::max();
+      return cpuConstant(ScalarValue(is_max ? low : high), dtype);
+    }
+  }
+  return "";
+}
+
+std::string cpuReductionCombine(
+    ReductionType type,
+    DataType dtype,
+    std::string_view accumulator,
+    std::string_view element) {
+  const DataType work = workType(dtype);
+  const std::vector<std::string> args = {
+      cpuCast(accumulator, dtype, work), cpuCast(element, dtype, work)};
+  const bool is_bool = dtype == DataType::Bool;
+  std::string text;
+  switch (type) {
+    case ReductionType::Sum:
+      text = infix(args, is_bool ? "|" : "+");
+      break;
+    case ReductionType::Prod:
+      text = infix(args, is_bool ? "&" : "*");
+      break;
+    case ReductionType::Max:
+      text = is_bool ? infix(args, "|") : call("nvf_max", args);
+      break;
+    case ReductionType::Min:
+      text = is_bool ? infix(args, "&") : call("nvf_min", args);
+      break;
+  }
+  return cpuCast(text, work, dtype);
+}
+
+std::string_view cpuOmpReduction(ReductionType type, DataType dtype) {
+  if (isHalf(dtype)) {
+    return "";
+  }
+  const bool is_bool = dtype == DataType::Bool;
+  switch (type) {
+    case ReductionType::Sum:
+      return is_bool ? "|" : "+";
+    case ReductionType::Prod:
+      return is_bool ? "&" : "*";
+    default:
+      return "";
+  }
+}
+
+std::vector<std::string> cpuTextFlags() {
+  return {"-fwrapv"};
+}
+
+} // namespace nvfuser

@@ -1,0 +1,151 @@
+// Kernel IR: what one compiled kernel does, as a tree of loops and statements. Printers read it,
+// the launcher reads its parameters.
+#pragma once
+
+#include <ir/nodes.h>
+#include <lower/index_expr.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace nvfuser {
+
+/// A value inside a kernel: a register, a scalar handed in at launch, or a constant.
+struct KernelValue {
+  enum class Kind { Register, Scalar, Constant };
+  Kind kind = Kind::Constant;
+  int number = -1; ///< of the register or of the scalar
+  ScalarValue constant;
+  DataType dtype = DataType::Null;
+  int depth = 0;
+
+  auto operator<=>(const KernelValue& other) const {
+    return std::tie(kind, number) <=> std::tie(other.kind, other.number);
+  }
+};
+
+/// Memory that a kernel reads or writes.
+struct KernelBuffer {
+  enum class Kind {
+    Input,
+    Output,
+    Workspace,   ///< lives from one stage to a later one
+    Array,       ///< of one thread, inside one stage
+    Accumulator, ///< one element, a register
+  };
+  Kind kind;
+  const TensorView* tensor;
+  DataType dtype;
+  Index size = nullptr; ///< elements; Workspace and Array only
+};
+
+struct KernelNode;
+using KernelBody = std::vector<std::unique_ptr<KernelNode>>;
+
+struct KernelLoop {
+  Index variable;
+  Index stop;
+  ParallelType type;
+  KernelBody body;
+};
+/// out = the value of a pointwise node.
+struct KernelCompute {
+  const Expr* expr;
+  KernelValue out;
+  std::vector<KernelValue> operands;
+};
+/// out = buffer[index]; zero where the condition does not hold.
+struct KernelLoad {
+  KernelValue out;
+  int buffer;
+  Index index; ///< nullptr for an Accumulator
+  Index condition;
+};
+struct KernelStore {
+  int buffer;
+  Index index;
+  KernelValue value;
+  Index condition;
+};
+/// Makes an Array or Accumulator, every element of it the neutral element of the reduction, if any.
+struct KernelDeclare {
+  int buffer;
+  std::optional<ReductionType> neutral_of;
+};
+struct KernelAccumulate {
+  int buffer;
+  Index index; ///< nullptr for an Accumulator
+  ReductionType type;
+  KernelValue value;
+  Index condition;
+};
+/// out = condition ? yes : no
+struct KernelSelect {
+  KernelValue out;
+  Index condition;
+  KernelValue yes;
+  KernelValue no;
+};
+/// out = an index as a number of the output's type
+struct KernelFromIndex {
+  KernelValue out;
+  Index index;
+};
+/// out = the position that `value` names in a dimension of `extent` (counted from the end where it
+/// is negative and `wraps`); where it names none, -1, and the launch reports the node.
+struct KernelPosition {
+  KernelValue out;
+  KernelValue value;
+  Index extent;
+  const Expr* expr;
+  bool wraps;
+  Index condition;
+};
+
+struct KernelNode {
+  std::variant<
+      KernelLoop,
+      KernelCompute,
+      KernelLoad,
+      KernelStore,
+      KernelDeclare,
+      KernelAccumulate,
+      KernelSelect,
+      KernelFromIndex,
+      KernelPosition>
+      what;
+};
+
+/// One function of the kernel: runs over a range of its outermost loop, if that is parallel, after
+/// all earlier stages are done.
+struct KernelStage {
+  Index tasks = nullptr; ///< the range to run over; nullptr: no parallel loop
+  Index variable = nullptr;
+  KernelBody prologue; ///< before the loop
+  KernelBody body;     ///< of the loop
+};
+
+/// Sizes that must be equal for the kernel's indices to be right.
+struct SizeCheck {
+  const Val* a;
+  const Val* b;
+  const Expr* expr;
+};
+
+struct Kernel {
+  std::vector<KernelBuffer> buffers; ///< inputs, outputs, then the others
+  std::vector<KernelStage> stages;
+  IndexContext indices;
+  std::vector<const Val*> scalars; ///< operands that are handed in beside indices.params()
+  std::vector<SizeCheck> checks;
+  std::vector<const Expr*> positions; ///< nodes that may find a wrong position, by number
+  int registers = 0;
+
+  /// The tree as text, for people.
+  std::string toString() const;
+};
+
+} // namespace nvfuser

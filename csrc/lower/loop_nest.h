@@ -1,0 +1,80 @@
+// Which loops a kernel has: the loops of the tensors that are computed in loops, shared where they
+// can be.
+#pragma once
+
+#include <ir/fusion.h>
+#include <ir/tensor_view.h>
+#include <lower/domain_index.h>
+
+#include <memory>
+#include <vector>
+
+namespace nvfuser {
+
+/// A tensor that is computed in loops of its own: an output, a reduction, or one that is stored on
+/// purpose.
+struct NestRoot {
+  const TensorView* tv;
+  std::vector<IterDomain*> loops;         ///< without those that run once
+  std::vector<Expr*> transforms;          ///< from the logical to the loop domain
+  std::vector<const IterDomain*> guarded; ///< split, and not cut to size by a loop's stop
+  size_t first_reduction = 0;             ///< position in `loops`; loops.size() when there is none
+  bool is_output = false;
+  /// Loops that every user in the kernel shares, at most first_reduction.
+  size_t shared = 0;
+  bool leaves_stage = false; ///< has a user in a later stage
+  std::vector<NestRoot*> needs;
+
+  bool isStored() const {
+    return is_output || leaves_stage || shared < first_reduction;
+  }
+  /// Where the loop `id` ends, given the indices of loops outside of it: its extent, or less in the
+  /// last round of a split.
+  Index stopOf(IndexContext& indices, const IterDomain* id, const IndexMap& outer) const;
+};
+
+struct NestLoop {
+  Index variable = nullptr; ///< nullptr: the body of a stage without a parallel loop
+  Index stop = nullptr;
+  ParallelType type = ParallelType::Serial;
+  size_t id_set = 0;
+  Index extent = nullptr;
+
+  struct Child {
+    std::unique_ptr<NestLoop> loop;   ///< or
+    NestRoot* root = nullptr;         ///< whose innermost loop this is
+    std::vector<NestRoot*> completes; ///< reductions that are complete after `loop`
+  };
+  std::vector<Child> children;
+};
+
+class LoopNest {
+ public:
+  LoopNest(const Fusion& segment, IndexContext& indices);
+
+  /// In order; each is one top loop, or a body without one.
+  const std::vector<std::unique_ptr<NestLoop>>& stages() const {
+    return stages_;
+  }
+
+ private:
+  void collectRoots(const Fusion& segment);
+  void describe(NestRoot& root);
+  void arrange(const Fusion& segment);
+  void findSharing();
+  struct Placed {
+    size_t stage;
+    std::vector<const NestLoop*> path;
+  };
+  size_t shareable(const NestRoot& root) const;
+  void placeRoot(NestRoot& root, size_t shared);
+
+  IndexContext& indices_;
+  std::vector<std::unique_ptr<NestRoot>> roots_;
+  std::vector<std::unique_ptr<NestLoop>> stages_;
+  std::unordered_map<const NestRoot*, Placed> placed_;
+  std::vector<NestLoop*> path_; ///< the loops that are open, without a body that is no loop
+  std::unordered_map<const IterDomain*, size_t> sets_;
+};
+
+} // namespace nvfuser

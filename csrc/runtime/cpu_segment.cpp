@@ -1,0 +1,275 @@
+#include <runtime/cpu_segment.h>
+
+#include <analysis/contiguity.h>
+#include <lower/lower.h>
+#include <runtime/aten_helpers.h>
+#include <runtime/kernel_cache.h>
+
+#include <ATen/ATen.h>
+#include <ATen/Parallel.h>
+
+#include <algorithm>
+#include <bit>
+
+namespace nvfuser {
+
+namespace {
+
+// Work below this many elements is done by the calling thread.
+constexpr int64_t kSerialElements = 1 << 15;
+
+int64_t roundUp(int64_t bytes) {
+  return (bytes + 63) / 64 * 64;
+}
+
+// Memory of one thread, kept between runs.
+char* scratchOfThread(int64_t bytes) {
+  thread_local std::unique_ptr<char[]> memory;
+  thread_local int64_t size = 0;
+  if (size < bytes + 64) {
+    memory.reset(new char[static_cast<size_t>(bytes + 64)]);
+    size = bytes + 64;
+  }
+  const auto address = reinterpret_cast<uintptr_t>(memory.get());
+  return memory.get() + (64 - address % 64) % 64;
+}
+
+std::vector<const TensorView*> tensors(const std::vector<Val*>& vals) {
+  std::vector<const TensorView*> result;
+  for (const Val* val : vals) {
+    result.push_back(val->as<TensorView>());
+  }
+  return result;
+}
+
+} // namespace
+
+CpuSegment::CpuSegment(const SegmentedGroup& group, const SizeOf& size_of)
+    : segment_(extractGroup(group, originals_)) {
+  ScheduleContext context;
+  context.hint = [&](const Val* val) -> int64_t {
+    if (val->isConstInt()) {
+      return val->constInt();
+    }
+    const auto it = originals_.find(val);
+    const ScalarValue value = it == originals_.end() ? ScalarValue() : size_of(it->second);
+    return hasValue(value) ? toInt(value) : 4096;
+  };
+  FusionGuard guard(segment_.get());
+  schedule_ = scheduleSegment(*segment_, context);
+  kernel_ = lower(*segment_);
+  for (const KernelParam& param : kernel_->indices.params()) {
+    NVF_CHECK(
+        param.scalar == nullptr || hasValue(size_of(originalOf(param.scalar))),
+        "the size ",
+        param.scalar == nullptr ? "" : param.scalar->toInlineString(),
+        " is not known with the sizes of the inputs");
+  }
+  for (const Val* scalar : kernel_->scalars) {
+    runtime_scalars_.push_back(originalOf(scalar));
+  }
+  text_ = printCpuKernel(*kernel_);
+}
+
+CpuSegment::~CpuSegment() = default;
+
+const Val* CpuSegment::originalOf(const Val* val) const {
+  const auto it = originals_.find(val);
+  NVF_ERROR(it != originals_.end(), val->toString(), " is no scalar of the whole fusion");
+  return it->second;
+}
+
+void CpuSegment::load(std::shared_ptr<LoadedLibrary> library) {
+  library_ = std::move(library);
+  for (size_t i = 0; i < kernel_->stages.size(); ++i) {
+    const std::string name = "nvf_stage" + std::to_string(i);
+    stages_.push_back(reinterpret_cast<Stage>(library_->symbol(name.c_str())));
+  }
+}
+
+int64_t CpuSegment::evaluate(Index index, const std::vector<int64_t>& params) const {
+  const auto part = [&](Index operand) { return evaluate(operand, params); };
+  switch (index->op) {
+    case IndexOp::Constant:
+      return index->number;
+    case IndexOp::Param:
+      return params.at(index->number);
+    case IndexOp::Add:
+      return part(index->a) + part(index->b);
+    case IndexOp::Sub:
+      return part(index->a) - part(index->b);
+    case IndexOp::Mul:
+      return part(index->a) * part(index->b);
+    case IndexOp::Div:
+      return part(index->b) == 0 ? 0 : part(index->a) / part(index->b);
+    case IndexOp::Mod:
+      return part(index->b) == 0 ? 0 : part(index->a) % part(index->b);
+    case IndexOp::Min:
+      return std::min(part(index->a), part(index->b));
+    case IndexOp::Max:
+      return std::max(part(index->a), part(index->b));
+    default:
+      NVF_ERROR(false, "a size that depends on a loop");
+      return 0;
+  }
+}
+
+std::unique_ptr<CpuLaunch> CpuSegment::plan(const SizeOf& size_of) const {
+  auto result = std::make_unique<CpuLaunch>();
+  CpuLaunch& launch = *result;
+  const auto valueOf = [&](const Val* val) {
+    return val->isConst() ? toInt(val->value()) : toInt(size_of(originalOf(val)));
+  };
+  for (const SizeCheck& check : kernel_->checks) {
+    const int64_t a = valueOf(check.a);
+    const int64_t b = valueOf(check.b);
+    NVF_CHECK(
+        a == b,
+        "sizes do not agree in ",
+        check.expr->toString(),
+        "one dimension has sizes ",
+        a,
+        " and ",
+        b,
+        "; a dimension declared as -1 does not broadcast, declare it as 1");
+  }
+  for (const KernelParam& param : kernel_->indices.params()) {
+    launch.words.push_back(param.scalar == nullptr ? 0 : valueOf(param.scalar));
+  }
+  const std::vector<int64_t> params = launch.words;
+  launch.words.resize(params.size() + kernel_->scalars.size(), 0);
+  for (int buffer : text_.scratch_arrays) {
+    const KernelBuffer& array = kernel_->buffers[buffer];
+    launch.words.push_back(launch.scratch_bytes);
+    launch.scratch_bytes +=
+        roundUp(evaluate(array.size, params) * dataTypeSizeBits(array.dtype) / 8);
+  }
+  int64_t elements = 1;
+  const auto count = [&](const TensorView* tv) {
+    int64_t total = 1;
+    for (const IterDomain* id : noReductions(tv->getLogicalDomain())) {
+      total *= id->isBroadcast() ? 1 : valueOf(id->extent());
+    }
+    elements = std::max(elements, total);
+  };
+  for (const TensorView* in : tensors(segment_->inputs())) {
+    count(in);
+  }
+  for (const TensorView* out : tensors(segment_->outputs())) {
+    count(out);
+    CpuLaunch::Output output;
+    const auto domain = noReductions(out->getLogicalDomain());
+    for (const IterDomain* id : domain) {
+      output.sizes.push_back(valueOf(id->getMaybeExpandedExtent()));
+    }
+    output.strides = denseStrides(out, output.sizes);
+    launch.outputs.push_back(std::move(output));
+  }
+  for (const KernelBuffer& buffer : kernel_->buffers) {
+    if (buffer.kind == KernelBuffer::Kind::Workspace) {
+      launch.workspace_bytes.push_back(
+          evaluate(buffer.size, params) * dataTypeSizeBits(buffer.dtype) / 8);
+    }
+  }
+  for (const KernelStage& stage : kernel_->stages) {
+    const int64_t tasks = stage.tasks == nullptr ? -1 : evaluate(stage.tasks, params);
+    launch.tasks.push_back(tasks);
+    const int64_t per_task = std::max<int64_t>(1, elements / std::max<int64_t>(tasks, 1));
+    launch.grains.push_back(std::max<int64_t>(1, kSerialElements / per_task));
+  }
+  return result;
+}
+
+// The kernel reads an input by the flags of its allocation domain; memory that lies otherwise is
+// copied first.
+std::vector<bool> CpuSegment::inputsToCopy(const std::vector<at::Tensor>& inputs) const {
+  const auto views = tensors(segment_->inputs());
+  std::vector<bool> result(inputs.size(), false);
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const at::Tensor& tensor = inputs[i];
+    const auto domain = noReductions(views[i]->getLogicalDomain());
+    const auto& allocation = views[i]->getMaybeAllocationDomain();
+    const auto& contiguity = views[i]->domain()->contiguity();
+    int64_t expected = 1;
+    for (size_t k = allocation.size(); k-- > 0;) {
+      IterDomain* id = allocation[k];
+      if (id->isReduction() || id->isBroadcast()) {
+        continue;
+      }
+      const auto dim = std::find(domain.begin(), domain.end(), id) - domain.begin();
+      if (tensor.size(dim) == 1) {
+        continue;
+      }
+      const bool differs = contiguity[k].value_or(false) && tensor.stride(dim) != expected;
+      result[i] = result[i] || (differs && tensor.numel() > 0);
+      expected = tensor.stride(dim) * tensor.size(dim);
+    }
+  }
+  return result;
+}
+
+std::vector<at::Tensor> CpuSegment::run(
+    CpuLaunch& launch,
+    std::vector<at::Tensor> inputs,
+    const std::vector<ScalarValue>& scalars) const {
+  NVF_ERROR(!stages_.empty(), "the kernel is not loaded");
+  std::call_once(launch.inputs_checked, [&] { launch.copies_input = inputsToCopy(inputs); });
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (launch.copies_input[i]) {
+      const auto* view = segment_->inputs()[i]->as<TensorView>();
+      inputs[i] = restrided(inputs[i], denseStrides(view, inputs[i].sizes().vec()));
+    }
+  }
+  const auto& params = kernel_->indices.params();
+  c10::SmallVector<int64_t, 32> words(launch.words.begin(), launch.words.end());
+  for (size_t i = 0; i < params.size(); ++i) {
+    if (params[i].tensor != nullptr) {
+      const auto place =
+          std::find(segment_->inputs().begin(), segment_->inputs().end(), params[i].tensor);
+      words[i] = inputs[place - segment_->inputs().begin()].stride(params[i].dim);
+    }
+  }
+  for (size_t i = 0; i < scalars.size(); ++i) {
+    words[params.size() + i] = isFloatingPointType(kernel_->scalars[i]->dtype())
+        ? std::bit_cast<int64_t>(toDouble(scalars[i]))
+        : toInt(scalars[i]);
+  }
+  std::vector<at::Tensor> outputs;
+  c10::SmallVector<void*, 16> buffers;
+  outputs.reserve(launch.outputs.size());
+  for (const at::Tensor& input : inputs) {
+    buffers.push_back(const_cast<void*>(input.const_data_ptr()));
+  }
+  for (size_t i = 0; i < launch.outputs.size(); ++i) {
+    outputs.push_back(
+        at::detail::empty_strided_cpu(
+            launch.outputs[i].sizes,
+            launch.outputs[i].strides,
+            toAtenType(segment_->outputs()[i]->dtype())));
+    buffers.push_back(outputs.back().data_ptr());
+  }
+  std::vector<at::DataPtr> workspaces;
+  for (int64_t bytes : launch.workspace_bytes) {
+    workspaces.push_back(c10::GetAllocator(at::kCPU)->allocate(static_cast<size_t>(bytes)));
+    buffers.push_back(workspaces.back().get());
+  }
+  long error = 0;
+  buffers.push_back(&error);
+  for (size_t i = 0; i < stages_.size(); ++i) {
+    const int64_t tasks = launch.tasks[i];
+    if (tasks < 0) {
+      stages_[i](0, 1, buffers.data(), words.data(), scratchOfThread(launch.scratch_bytes));
+    } else if (tasks > 0) {
+      at::parallel_for(0, tasks, launch.grains[i], [&](int64_t begin, int64_t end) {
+        stages_[i](begin, end, buffers.data(), words.data(), scratchOfThread(launch.scratch_bytes));
+      });
+    }
+  }
+  if (error != 0) {
+    throw UserError(
+        ErrorKind::Index, "index out of range in " + kernel_->positions.at(error - 1)->toString());
+  }
+  return outputs;
+}
+
+} // namespace nvfuser

@@ -1,0 +1,165 @@
+#include <scheduler/schedule.h>
+
+#include <analysis/id_model.h>
+#include <ir/nodes.h>
+
+#include <algorithm>
+
+namespace nvfuser {
+
+namespace {
+
+bool runs(const IterDomain* id) {
+  return !id->isBroadcast() && !id->extent()->isOneInt();
+}
+
+// Inputs and outputs: what lies in memory.
+std::vector<const TensorView*> tensorsInMemory(const Fusion& segment) {
+  std::vector<const TensorView*> result;
+  for (const auto* list : {&segment.inputs(), &segment.outputs()}) {
+    for (const Val* val : *list) {
+      if (val->isTensor()) {
+        result.push_back(val->as<TensorView>());
+      }
+    }
+  }
+  return result;
+}
+
+} // namespace
+
+SegmentShape::SegmentShape(Fusion& segment) : segment_(segment) {
+  IdModel model(&segment);
+  const auto& sets = model.maybeBuildGraph(IdMappingMode::Permissive).disjointValSets();
+  for (IterDomain* id : sets.items()) {
+    const size_t set = sets.idOf(id);
+    sets_[id] = set;
+    reduced_sets_.resize(std::max(reduced_sets_.size(), set + 1));
+  }
+  const TensorView* reference = nullptr;
+  const auto consider = [&](const TensorView* tv) {
+    const auto count = [](const TensorView* t) {
+      const auto& domain = t->getLogicalDomain();
+      return std::count_if(domain.begin(), domain.end(), runs);
+    };
+    if (reference == nullptr || count(tv) > count(reference)) {
+      reference = tv;
+    }
+  };
+  for (const Expr* expr : segment.exprs()) {
+    if (!expr->traits().reduction) {
+      continue;
+    }
+    auto* tv = expr->output(0)->as<TensorView>();
+    reductions_.push_back(tv);
+    consider(tv);
+    for (IterDomain* id : tv->getLogicalDomain()) {
+      if (id->isReduction()) {
+        reduced_sets_[setOf(id)] = true;
+      }
+    }
+  }
+  if (reference == nullptr) {
+    for (const Val* out : segment.outputs()) {
+      consider(out->as<TensorView>());
+    }
+  }
+  if (reference != nullptr) {
+    for (IterDomain* id : reference->getLogicalDomain()) {
+      rank_.emplace(setOf(id), rank_.size());
+    }
+  }
+}
+
+size_t SegmentShape::setOf(IterDomain* id) const {
+  return sets_.at(id);
+}
+
+bool SegmentShape::isReduced(IterDomain* id) const {
+  return id->isReduction() || reduced_sets_[setOf(id)];
+}
+
+std::vector<IterDomain*> SegmentShape::orderedDims(const TensorView* tv, size_t& reduced) const {
+  std::vector<IterDomain*> dims;
+  // In the order of memory, where the tensor has one of its own.
+  std::vector<IterDomain*> domain = tv->getLogicalDomain();
+  if (tv->hasAllocation() && reductions_.empty()) {
+    domain = tv->getMaybeAllocationDomain();
+  }
+  for (IterDomain* id : domain) {
+    if (runs(id)) {
+      dims.push_back(id);
+    }
+  }
+  const auto key = [&](IterDomain* id) {
+    const auto it = rank_.find(setOf(id));
+    return std::make_pair(
+        isReduced(id), it == rank_.end() || reductions_.empty() ? rank_.size() : it->second);
+  };
+  if (!reductions_.empty()) {
+    std::stable_sort(
+        dims.begin(), dims.end(), [&](IterDomain* a, IterDomain* b) { return key(a) < key(b); });
+  }
+  reduced = static_cast<size_t>(
+      std::count_if(dims.begin(), dims.end(), [&](IterDomain* id) { return isReduced(id); }));
+  return dims;
+}
+
+bool SegmentShape::mayMerge(IterDomain* outer, IterDomain* inner) const {
+  for (const TensorView* tv : tensorsInMemory(segment_)) {
+    const auto allocation = noReductions(tv->getMaybeAllocationDomain());
+    const auto& all = tv->getMaybeAllocationDomain();
+    const auto& contiguity = tv->domain()->contiguity();
+    const IterDomain* before = nullptr;
+    bool joined = false;
+    bool has_outer = false;
+    bool has_inner = false;
+    bool adjacent = false;
+    for (size_t i = 0; i < all.size(); ++i) {
+      IterDomain* id = all[i];
+      if (id->isReduction() || !runs(id)) {
+        continue;
+      }
+      const size_t set = setOf(id);
+      has_outer = has_outer || set == setOf(outer);
+      if (set == setOf(inner)) {
+        has_inner = true;
+        adjacent =
+            joined && before != nullptr && setOf(const_cast<IterDomain*>(before)) == setOf(outer);
+      }
+      before = id;
+      joined = contiguity[i].value_or(false);
+    }
+    if (has_outer != has_inner || (has_outer && !adjacent)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+ScheduleResult scheduleSegment(Fusion& segment, const ScheduleContext& context) {
+  FusionGuard guard(&segment);
+  for (TensorView* tv : segment.tensorViews()) {
+    const bool has_loops =
+        tv->definition() == nullptr || tv->isFusionOutput() || tv->definition()->traits().reduction;
+    tv->setInlined(!has_loops);
+  }
+  const SegmentShape shape(segment);
+  const std::string not_pointwise = whyNotPointwise(shape);
+  if (not_pointwise.empty()) {
+    return schedulePointwise(segment, shape, context);
+  }
+  const std::string not_reduction = whyNotReduction(shape);
+  if (not_reduction.empty()) {
+    return scheduleReduction(segment, shape, context);
+  }
+  NVF_CHECK(
+      false,
+      "no scheduler takes the segment; pointwise: ",
+      not_pointwise,
+      "; reduction: ",
+      not_reduction);
+  return {};
+}
+
+} // namespace nvfuser

@@ -1,0 +1,68 @@
+// Schedulers: give the tensors of a segment their loops.
+#pragma once
+
+#include <ir/fusion.h>
+#include <ir/tensor_view.h>
+
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace nvfuser {
+
+/// What a schedule may assume. Sizes are hints: a schedule is right for all sizes, and good for
+/// these.
+struct ScheduleContext {
+  /// The size that a scalar has in the call that asks for the schedule.
+  std::function<int64_t(const Val*)> hint;
+};
+
+/// What a scheduler chose, for people.
+struct ScheduleResult {
+  std::string scheduler;
+  std::string heuristics;
+};
+
+/// Schedules a segment: picks the scheduler that takes it and changes the tensors of `segment`.
+/// RuntimeError with the schedulers' reasons when none does.
+ScheduleResult scheduleSegment(Fusion& segment, const ScheduleContext& context);
+
+/// The reductions of a segment, their dimensions, and the tensors that need loops.
+class SegmentShape {
+ public:
+  explicit SegmentShape(Fusion& segment);
+
+  const std::vector<TensorView*>& reductions() const {
+    return reductions_;
+  }
+  /// Whether the dimension is, in one of the segment's reductions, reduced.
+  bool isReduced(IterDomain* id) const;
+  /// A number that equal dimensions share.
+  size_t setOf(IterDomain* id) const;
+  /// The dimensions of `tv` that loops run over, kept ones first, each in the order of the
+  /// reference; `reduced` says how many stand at the end.
+  std::vector<IterDomain*> orderedDims(const TensorView* tv, size_t& reduced) const;
+  /// Neighbours in memory wherever both occur, and both or neither in every input and output.
+  bool mayMerge(IterDomain* outer, IterDomain* inner) const;
+
+ private:
+  Fusion& segment_;
+  std::vector<TensorView*> reductions_;
+  std::unordered_map<const IterDomain*, size_t> sets_;
+  std::vector<bool> reduced_sets_;
+  std::unordered_map<size_t, size_t> rank_; ///< of a set: its place in the reference
+};
+
+std::string whyNotPointwise(const SegmentShape& shape);
+ScheduleResult schedulePointwise(
+    Fusion& segment,
+    const SegmentShape& shape,
+    const ScheduleContext& context);
+
+std::string whyNotReduction(const SegmentShape& shape);
+ScheduleResult scheduleReduction(
+    Fusion& segment,
+    const SegmentShape& shape,
+    const ScheduleContext& context);
+
+} // namespace nvfuser
