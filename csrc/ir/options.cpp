@@ -72,6 +72,7 @@ thread_local const OptionsGuard* innermost = nullptr;
 
 const Names& enableOptionNames() {
   static const Names names = {
+      "check_kernels",
       "cutlass_scheduler",
       "fast_math",
       "fuse_matmul",

@@ -8,6 +8,7 @@
 #include <runtime/host_compiler.h>
 #include <runtime/input_checks.h>
 #include <runtime/kernel_cache.h>
+#include <runtime/kernel_check.h>
 #include <runtime/kernel_runtime.h>
 
 #include <ATen/ATen.h>
@@ -28,6 +29,7 @@ FusionKernelRuntime::FusionKernelRuntime(
     FusionGuard guard(fusion_.get());
     runPipeline(*fusion_);
   }
+  checks_kernels_ = isOptionEnabled("check_kernels");
   makeSegments(inputs, device);
   layOutSteps();
   layOutOutputs();
@@ -211,6 +213,7 @@ void FusionKernelRuntime::layOutSteps() {
     if (segment.kernel != nullptr) {
       layOutKernel(static_cast<int>(kernels_.size()), segment);
       kernels_.push_back(segment.kernel.get());
+      kernel_groups_.push_back(&segment.group);
       continue;
     }
     for (const Expr* expr : segment.group.exprs) {
@@ -350,7 +353,8 @@ std::shared_ptr<LaunchPlan> FusionKernelRuntime::makePlan(
 void FusionKernelRuntime::runKernel(
     const Step& step,
     LaunchPlan& plan,
-    std::vector<EvalValue>& slots) const {
+    std::vector<EvalValue>& slots,
+    const EvalContext& context) const {
   std::vector<at::Tensor> inputs;
   inputs.reserve(step.operands.size());
   for (int slot : step.operands) {
@@ -360,7 +364,14 @@ void FusionKernelRuntime::runKernel(
   for (int slot : step.scalars) {
     scalars.push_back(slots[slot].scalar());
   }
-  auto outputs = kernels_[step.kernel]->run(*plan.kernels[step.kernel], std::move(inputs), scalars);
+  const CpuSegment& kernel = *kernels_[step.kernel];
+  auto outputs = kernel.run(*plan.kernels[step.kernel], inputs, scalars);
+  if (checks_kernels_) {
+    const auto scalar = [&](const Val* val) {
+      return val->isConst() ? EvalValue(val->value()) : slots[slots_.at(val)];
+    };
+    checkKernel(*kernel_groups_[step.kernel], kernel, inputs, outputs, scalar, context);
+  }
   for (size_t i = 0; i < outputs.size(); ++i) {
     slots[step.outputs[i]] = std::move(outputs[i]);
   }
@@ -442,7 +453,7 @@ std::vector<EvalValue> FusionKernelRuntime::run(
   if (plan.verified.load(std::memory_order_acquire)) {
     for (const Step& step : steps_) {
       if (step.kernel >= 0) {
-        runKernel(step, plan, slots);
+        runKernel(step, plan, slots, context);
       } else {
         runStep(step, slots, context);
       }
@@ -457,7 +468,7 @@ std::vector<EvalValue> FusionKernelRuntime::run(
     }
     for (const Step& step : steps_) {
       if (step.kernel >= 0) {
-        runKernel(step, plan, slots);
+        runKernel(step, plan, slots, context);
       } else {
         runStep(step, slots, context);
         verifyStep(step, slots, sizes);

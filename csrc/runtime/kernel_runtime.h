@@ -89,7 +89,11 @@ class FusionKernelRuntime {
   void layOutOutputs();
   int slotOf(const Val* val);
   void runStep(const Step& step, std::vector<EvalValue>& slots, EvalContext& context) const;
-  void runKernel(const Step& step, LaunchPlan& plan, std::vector<EvalValue>& slots) const;
+  void runKernel(
+      const Step& step,
+      LaunchPlan& plan,
+      std::vector<EvalValue>& slots,
+      const EvalContext& context) const;
   void verifyStep(const Step& step, const std::vector<EvalValue>& slots, ExpressionEvaluator& sizes)
       const;
   std::vector<EvalValue> finish(std::vector<EvalValue>& slots, const std::vector<EvalValue>& inputs)
@@ -103,9 +107,11 @@ class FusionKernelRuntime {
   std::vector<Step> steps_;
   std::vector<Segment> segments_;
   std::vector<const CpuSegment*> kernels_;
+  std::vector<const SegmentedGroup*> kernel_groups_;
   std::unordered_set<const Val*> known_with_sizes_;
   std::vector<Output> outputs_;
   int64_t random_nodes_ = 0;
+  bool checks_kernels_ = false; ///< each run compares kernels with ATen
 };
 
 } // namespace nvfuser

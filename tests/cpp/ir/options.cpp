@@ -62,7 +62,7 @@ TEST(Options, AskingForAnUnknownNameIsOurFault) {
 }
 
 TEST(Options, EveryNameOfTheInterfaceIsKnown) {
-  EXPECT_EQ(enableOptionNames().size(), 26u);
+  EXPECT_EQ(enableOptionNames().size(), 27u);
   EXPECT_EQ(disableOptionNames().size(), 22u);
   EXPECT_EQ(profilerOptionNames().size(), 5u);
 }
