@@ -23,7 +23,7 @@ _OWN_NAMES = {
     "compile_report": "nvfuser.dynamo",
     "sdpa_backends": "nvfuser.attention",
 }
-_SUBMODULES = ("attention", "demo", "demo_model", "dynamo", "export", "info", "pytorch_utils")
+_SUBMODULES = ("attention", "demo", "demo_model", "dynamo", "export", "info", "passes", "pytorch_utils")
 
 _torch_backends.register()
 _install_import_pointers()

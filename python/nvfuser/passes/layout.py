@@ -1,0 +1,154 @@
+"""What depends on the memory layout of an attention output.
+
+A fused variant has a layout of its own (the efficient kernel writes N, L, H, E in memory order), and tracing has turned
+reshapes behind it into views that fit that layout. scaled_dot_product_attention has the layout of whatever kernel it
+picks when it runs. So a view behind it that merges dims must become a reshape again, and a call that reads strides
+cannot be served at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch.fx import Node
+
+from .control_flow import CallGraph
+from .variants import arguments_of, known_equal, tensor_of
+
+aten = torch.ops.aten
+
+VIEWS = frozenset({aten.view.default, aten._unsafe_view.default})
+# Their results mean something else when the operand has other strides.
+READERS = frozenset(
+    {
+        "aten::as_strided",
+        "aten::as_strided_copy",
+        "aten::as_strided_scatter",
+        "aten::is_contiguous",
+        "aten::sym_is_contiguous",
+        "aten::is_non_overlapping_and_dense",
+        "aten::is_strides_like_format",
+        "aten::stride",
+        "aten::sym_stride",
+        "aten::sym_storage_offset",
+        "aten::storage_offset",
+    }
+)
+# Their results have the same layout whatever that of the operands is.
+BARRIERS = frozenset(
+    {
+        "aten::addmm",
+        "aten::baddbmm",
+        "aten::bmm",
+        "aten::contiguous",
+        "aten::embedding",
+        "aten::linear",
+        "aten::mm",
+        "aten::native_layer_norm",
+        "aten::layer_norm",
+        "aten::sym_numel",
+        "aten::sym_size",
+    }
+)
+
+
+@dataclass
+class LayoutUses:
+    """What a walk over everything that has the layout of an output has found."""
+
+    #: views that may not fit another layout
+    views: list[Node] = field(default_factory=list)
+    #: nodes that read strides
+    readers: list[Node] = field(default_factory=list)
+    #: nodes that write into what may be a view of the output
+    writers: list[Node] = field(default_factory=list)
+
+    def reason(self) -> str | None:
+        """Why the output cannot have another layout; None when it can."""
+        if self.readers:
+            return f"{self.readers[0].name} reads the strides of its output"
+        if self.views and self.writers:
+            return f"{self.writers[0].name} writes to a view of its output"
+        return None
+
+
+def layout_uses(outputs: Sequence[Node], calls: CallGraph) -> LayoutUses:
+    """Follows the layout of `outputs` through their users, and into and out of the branches of control flow."""
+    found = LayoutUses()
+    seen: set[Node] = set(outputs)
+    waiting = list(outputs)
+
+    def reach(node: Node) -> None:
+        if node not in seen:
+            seen.add(node)
+            waiting.append(node)
+
+    while waiting:
+        for user in waiting.pop().users:
+            if user.op == "output":
+                for caller in calls.callers(user.graph.owning_module):
+                    reach(caller)
+                    _enter(caller, calls, reach)
+                continue
+            if user in seen or _is_barrier(user):
+                continue
+            if calls.called(user):
+                _enter(user, calls, reach)
+            elif user.target in VIEWS and not _only_splits(user):
+                found.views.append(user)
+            elif _op_name(user) in READERS:
+                found.readers.append(user)
+            elif isinstance(user.target, torch._ops.OpOverload) and user.target._schema.is_mutable:
+                found.writers.append(user)
+            reach(user)
+    return found
+
+
+def _enter(caller: Node, calls: CallGraph, reach: Any) -> None:
+    # Which operand becomes which placeholder differs by operator, so all of them count.
+    for module in calls.called(caller):
+        for node in module.graph.nodes:
+            if node.op == "placeholder":
+                reach(node)
+
+
+def make_reshape(view: Node) -> None:
+    """Turns a view into a reshape; its name and metadata stay."""
+    arguments = arguments_of(view)
+    view.args = (arguments["self"], arguments["size"])
+    view.kwargs = {}
+    view.target = aten.reshape.default
+
+
+def _op_name(node: Node) -> str:
+    if not isinstance(node.target, torch._ops.OpOverload):
+        return ""
+    return node.target._schema.name
+
+
+def _is_barrier(node: Node) -> bool:
+    if _op_name(node) == "aten::clone":
+        return arguments_of(node).get("memory_format") == torch.contiguous_format
+    return _op_name(node) in BARRIERS
+
+
+def _only_splits(view: Node) -> bool:
+    """True when every dim of the result lies within one dim of the operand: such a view fits any strides."""
+    before, after = tensor_of(arguments_of(view)["self"]), tensor_of(view)
+    if before is None or after is None:
+        return False
+    parts = [size for size in after.shape if not known_equal(size, 1)]
+    for size in before.shape:
+        if known_equal(size, 1):
+            continue
+        product: Any = 1
+        while not known_equal(product, size):
+            if not parts:
+                return False
+            product = product * parts.pop(0)
+            if isinstance(product, int) and isinstance(size, int) and product > size:
+                return False
+    return not parts
