@@ -21,22 +21,32 @@ Index find(const IndexMap& known, const IterDomain* id) {
   return it == known.end() ? nullptr : it->second;
 }
 
+// The size of a dimension as an index counts it: a broadcast is as long as it is seen.
+Index seenLength(IndexContext& indices, const IterDomain* id) {
+  return indices.scalar(id->getMaybeExpandedExtent());
+}
+
 // The length of the inner part of a split.
 Index innerLength(IndexContext& indices, const Split* split) {
   return split->innerSplit() && !isTrivial(split->in()) ? indices.scalar(split->factor())
-                                                        : extentOf(indices, split->inner());
+                                                        : seenLength(indices, split->inner());
 }
 
 } // namespace
 
 void indicesBackward(IndexContext& indices, const std::vector<Expr*>& transforms, IndexMap& known) {
-  const auto set = [&](const IterDomain* id, Index index) {
+  // An index that may lie outside of its dimension (a pad's, one that was looked up) passes that
+  // on.
+  const auto isInside = [&](Index index) {
+    return isConstant(index) ? index->number >= 0 : indices.boundOf(index) != nullptr;
+  };
+  const auto set = [&](const IterDomain* id, Index index, bool inside) {
     if (known.contains(id)) {
       return;
     }
     if (isTrivial(id)) {
       index = indices.constant(0);
-    } else if (!isConstant(index) && indices.boundOf(index) == nullptr) {
+    } else if (inside && !isConstant(index) && indices.boundOf(index) == nullptr) {
       indices.setBound(index, extentOf(indices, id));
     }
     known[id] = index;
@@ -46,13 +56,15 @@ void indicesBackward(IndexContext& indices, const std::vector<Expr*>& transforms
       Index outer = find(known, split->outer());
       Index inner = find(known, split->inner());
       if (outer != nullptr && inner != nullptr) {
-        set(split->in(), indices.add(indices.mul(outer, innerLength(indices, split)), inner));
+        set(split->in(),
+            indices.add(indices.mul(outer, innerLength(indices, split)), inner),
+            isInside(outer) && isInside(inner));
       }
     } else if (const auto* merge = dynamic_cast<const Merge*>(*it)) {
       if (Index out = find(known, merge->out())) {
-        Index length = extentOf(indices, merge->inner());
-        set(merge->outer(), indices.div(out, length));
-        set(merge->inner(), indices.mod(out, length));
+        Index length = seenLength(indices, merge->inner());
+        set(merge->outer(), indices.div(out, length), isInside(out));
+        set(merge->inner(), indices.mod(out, length), isInside(out));
       }
     } else if (const auto* resize = dynamic_cast<const Resize*>(*it)) {
       // Outside of the operand the result is out of range, so nothing is said of its bound.
@@ -77,7 +89,7 @@ void indicesForward(IndexContext& indices, const std::vector<Expr*>& transforms,
       Index inner = find(known, merge->inner());
       if (outer != nullptr && inner != nullptr) {
         known[merge->out()] =
-            indices.add(indices.mul(outer, extentOf(indices, merge->inner())), inner);
+            indices.add(indices.mul(outer, seenLength(indices, merge->inner())), inner);
       }
     } else if (const auto* resize = dynamic_cast<const Resize*>(transform)) {
       if (Index in = find(known, resize->in())) {

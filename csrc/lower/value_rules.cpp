@@ -47,7 +47,8 @@ KernelValue padded(
       continue; // not padded
     }
     inside = indices.both(inside, indices.lt(indices.constant(-1), root[i]));
-    inside = indices.both(inside, indices.lt(root[i], indices.scalar(domain[i]->extent())));
+    inside = indices.both(
+        inside, indices.lt(root[i], indices.scalar(domain[i]->getMaybeExpandedExtent())));
   }
   const KernelValue filler = emitter.scalar(expr->operand("value"));
   KernelValue element = emitter.operand(expr, in, root, indices.both(condition, inside));

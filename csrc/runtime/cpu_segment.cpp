@@ -58,13 +58,7 @@ CpuSegment::CpuSegment(const SegmentedGroup& group, const SizeOf& size_of)
   FusionGuard guard(segment_.get());
   schedule_ = scheduleSegment(*segment_, context);
   kernel_ = lower(*segment_);
-  for (const KernelParam& param : kernel_->indices.params()) {
-    NVF_CHECK(
-        param.scalar == nullptr || hasValue(size_of(originalOf(param.scalar))),
-        "the size ",
-        param.scalar == nullptr ? "" : param.scalar->toInlineString(),
-        " is not known with the sizes of the inputs");
-  }
+  checkSizesAreKnown(size_of);
   for (const Val* scalar : kernel_->scalars) {
     runtime_scalars_.push_back(originalOf(scalar));
   }
@@ -72,6 +66,33 @@ CpuSegment::CpuSegment(const SegmentedGroup& group, const SizeOf& size_of)
 }
 
 CpuSegment::~CpuSegment() = default;
+
+// A launch plan is made from the sizes of the inputs alone.
+void CpuSegment::checkSizesAreKnown(const SizeOf& size_of) const {
+  const auto check = [&](const Val* val) {
+    NVF_CHECK(
+        val->isConst() || hasValue(size_of(originalOf(val))),
+        "the size ",
+        val->toInlineString(),
+        " is not known with the sizes of the inputs");
+  };
+  for (const KernelParam& param : kernel_->indices.params()) {
+    if (param.scalar != nullptr) {
+      check(param.scalar);
+    }
+  }
+  for (const SizeCheck& sizes : kernel_->checks) {
+    check(sizes.a);
+    check(sizes.b);
+  }
+  for (const auto* list : {&segment_->inputs(), &segment_->outputs()}) {
+    for (const TensorView* tv : tensors(*list)) {
+      for (const IterDomain* id : noReductions(tv->getLogicalDomain())) {
+        check(id->getMaybeExpandedExtent());
+      }
+    }
+  }
+}
 
 const Val* CpuSegment::originalOf(const Val* val) const {
   const auto it = originals_.find(val);

@@ -76,6 +76,7 @@ class CpuSegment {
   using Stage = void (*)(long, long, void* const*, const long*, char*);
   int64_t evaluate(Index index, const std::vector<int64_t>& params) const;
   const Val* originalOf(const Val* val) const;
+  void checkSizesAreKnown(const SizeOf& size_of) const;
   std::vector<bool> inputsToCopy(const std::vector<at::Tensor>& inputs) const;
 
   std::unordered_map<const Val*, const Val*> originals_;

@@ -125,30 +125,43 @@ struct FusionExecutorCache::State {
   std::shared_ptr<FusionKernelRuntime> most_recent;
   size_t specialised = 0;
 
+  // The key of a runtime whose sizes are settled; nothing where the general one serves in any case.
+  static std::optional<Key> settledKey(
+      const Fusion& fusion,
+      const std::vector<EvalValue>& inputs,
+      at::Device device,
+      const Key& class_key) {
+    if (!device.is_cpu() || !isOptionEnabled("generated_kernels") || !hasSymbolicDomains(fusion)) {
+      return std::nullopt;
+    }
+    Key key = class_key;
+    key.push_back(kSpecialised);
+    for (const EvalValue& input : inputs) {
+      if (input.isTensor()) {
+        const auto sizes = input.tensor().sizes();
+        key.insert(key.end(), sizes.begin(), sizes.end());
+      }
+    }
+    return key;
+  }
+
   // What sizes decide (which dimensions broadcast, how a reshape splits and merges) is settled for
   // a few sets of sizes, with a runtime for each; after that the general one serves.
   std::shared_ptr<FusionKernelRuntime> runtimeFor(
       const Fusion& fusion,
       const std::vector<EvalValue>& inputs,
       at::Device device) {
-    Key key = classKey(inputs, device);
-    if (device.is_cpu() && isOptionEnabled("generated_kernels") && hasSymbolicDomains(fusion)) {
-      Key sized = key;
-      sized.push_back(kSpecialised);
-      for (const EvalValue& input : inputs) {
-        if (input.isTensor()) {
-          const auto sizes = input.tensor().sizes();
-          sized.insert(sized.end(), sizes.begin(), sizes.end());
-        }
-      }
-      const auto it = runtimes.find(sized);
+    const Key key = classKey(inputs, device);
+    if (const auto settled = settledKey(fusion, inputs, device, key)) {
+      const auto it = runtimes.find(*settled);
       if (it != runtimes.end()) {
         return it->second;
       }
       if (specialised < kMaxSpecialised) {
-        ++specialised;
         const auto resolved = resolveSymbolic(fusion, sizesOf(fusion, inputs));
-        return runtimes[sized] = std::make_shared<FusionKernelRuntime>(*resolved, inputs, device);
+        auto runtime = std::make_shared<FusionKernelRuntime>(*resolved, inputs, device);
+        ++specialised;
+        return runtimes[*settled] = std::move(runtime);
       }
     }
     auto& runtime = runtimes[key];
@@ -215,9 +228,12 @@ std::vector<EvalValue> FusionExecutorCache::execute(
 bool FusionExecutorCache::isCompiled(
     const std::vector<EvalValue>& inputs,
     std::optional<at::Device> device) {
-  const Key class_key = classKey(inputs, runDevice(*fusion_, inputs, device));
+  const at::Device on = runDevice(*fusion_, inputs, device);
+  const Key class_key = classKey(inputs, on);
+  const auto settled = State::settledKey(*fusion_, inputs, on, class_key);
   std::shared_lock lock(state_->mutex);
-  return state_->runtimes.contains(class_key);
+  return state_->runtimes.contains(class_key) ||
+      (settled.has_value() && state_->runtimes.contains(*settled));
 }
 
 std::string FusionExecutorCache::mostRecentSegmentedText() const {

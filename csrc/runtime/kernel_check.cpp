@@ -27,7 +27,8 @@ at::Tensor differing(const at::Tensor& found, const at::Tensor& wanted) {
   if (!at::isFloatingType(found.scalar_type()) && !at::isComplexType(found.scalar_type())) {
     return found.ne(wanted);
   }
-  const at::ScalarType wide = at::isComplexType(found.scalar_type()) ? at::kComplexDouble : at::kDouble;
+  const at::ScalarType wide =
+      at::isComplexType(found.scalar_type()) ? at::kComplexDouble : at::kDouble;
   const at::Tensor a = found.to(wide);
   const at::Tensor b = wanted.to(wide);
   const at::Tensor finite = b.isfinite();
@@ -64,7 +65,7 @@ void checkKernel(
       }
     }
     std::vector<EvalValue> results(expr->outputs().size());
-    evaluatorOf(*expr)(*expr, operands, results, context);
+    evaluatorOf (*expr)(*expr, operands, results, context);
     for (size_t i = 0; i < results.size(); ++i) {
       known[expr->outputs()[i]] = std::move(results[i]);
     }
