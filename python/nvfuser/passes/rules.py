@@ -1,170 +1,219 @@
-"""When a fused attention node is provably scaled_dot_product_attention, and with which arguments."""
+"""When a call of a fused attention variant is provably the same as scaled_dot_product_attention."""
 
 from __future__ import annotations
 
+import contextlib
+import math
 import operator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
-from torch.fx import Node
+import torch.nn.functional as F
+from torch import Tensor
+from torch.fx import GraphModule, Node
 
-from .variants import Call, read_call
+from .bias import original_bias
+from .control_flow import CallGraph
+from .layout import LayoutUses, layout_uses
+from .variants import (
+    arguments_of,
+    known_equal,
+    known_equal_sizes,
+    tensor_of,
+    unknown_form,
+    value_of,
+)
 
-_ATEN = torch.ops.aten
-#: rank of the fused ops' operands: [N, H, L, E]
-_RANK = 4
-#: results after the attention output, for messages
-_OTHER_RESULTS = "its logsumexp, random state or debug mask"
+
+class _Kept(Exception):
+    """Carries the reason why a node stays."""
 
 
 @dataclass
-class Rewrite:
-    """The call that takes a fused node's place."""
+class Plan:
+    """How a call becomes scaled_dot_product_attention."""
 
-    call: Call
+    call: Node
+    #: the nodes that take its attention output; other results are not used
+    outputs: list[Node]
+    query: Node
+    key: Node
+    value: Node
+    bias: Node | None
+    dropout_p: Any
+    is_causal: bool
+    #: None for the default
+    scale: Any
     enable_gqa: bool
-    #: how often each key head is repeated, where the caller wants no grouped-query flag
-    repeats: int = 1
+    #: how often each key and value head is to be repeated instead of `enable_gqa`; 1 for not at all
+    repeats: int
+    layout: LayoutUses
+    #: nodes that only prepared the bias for the fused kernel, in the order in which they can be erased
+    bias_preparation: list[Node] = field(default_factory=list)
 
 
-def known_equal(a: Any, b: Any) -> bool:
-    """Whether two sizes are equal for all values of their symbols; asking adds no guard."""
-    if isinstance(a, int) and isinstance(b, int):
-        return a == b
+def plan_or_reason(node: Node, module: GraphModule, calls: CallGraph, expand_gqa: bool) -> Plan | str:
+    """The plan for a call of a fused variant in the graph of `module`, or why the call must stay."""
     try:
-        from torch.fx.experimental.symbolic_shapes import statically_known_true
-
-        return statically_known_true(a == b)
-    except Exception:  # a symbol that no shape environment knows
-        return False
+        return _plan(node, module, calls, expand_gqa)
+    except _Kept as kept:
+        return str(kept)
 
 
-def value_of(node: Any) -> torch.Tensor | None:
-    """The fake tensor of a node; None where the graph carries none."""
-    value = node.meta.get("val") if isinstance(node, Node) else None
-    return value if isinstance(value, torch.Tensor) else None
+def _plan(node: Node, module: GraphModule, calls: CallGraph, expand_gqa: bool) -> Plan:
+    if reason := unknown_form(node):
+        raise _Kept(reason)
+    outputs = _attention_outputs(node)
+    arguments = arguments_of(node)
+    query, key, value = (arguments[name] for name in ("query", "key", "value"))
+    bias = arguments.get("attn_bias", arguments.get("attn_mask"))
+    operands = [operand for operand in (query, key, value, bias) if operand is not None]
+    tensors = [tensor_of(operand) for operand in operands]
+    output = tensor_of(outputs[0])
+    if output is None or any(t is None for t in tensors):
+        raise _Kept("the graph does not tell the sizes of its operands (no fake tensors)")
+    q, k, v = tensors[:3]
+    if any(t.ndim != 4 for t in (q, k, v)):
+        raise _Kept("an operand does not have four dims")
+    if calls.runs_under_autocast(module):
+        raise _Kept("it runs under autocast, which casts the operands of scaled_dot_product_attention only")
+    is_causal, dropout_p = arguments["is_causal"], arguments["dropout_p"]
+    if not isinstance(is_causal, bool):
+        raise _Kept("its causal flag is computed by the graph")
+    if "for_cpu" in str(node.target) and dropout_p != 0.0:
+        raise _Kept("the CPU kernel has no dropout; the call fails when it runs")
+    _check_causal(is_causal, bias, q, k)
+
+    scores = (*q.shape[:3], k.shape[2])
+    preparation: list[Node] = []
+    if bias is not None:
+        bias, preparation = original_bias(bias, scores)
+    scale = _scale_unless_default(arguments["scale"], q.shape[3])
+    is_grouped, repeats = _grouping(q.shape[1], k.shape[1], expand_gqa)
+    mask = None if bias is None else tensor_of(bias)
+    _check_accepts(q, k, v, mask, is_causal, is_grouped, output)
+    layout = layout_uses(outputs, calls)
+    if reason := layout.reason():
+        raise _Kept(reason)
+    enable_gqa = is_grouped and repeats == 1
+    return Plan(
+        *(node, outputs, query, key, value, bias),
+        **{"dropout_p": dropout_p, "is_causal": is_causal, "scale": scale, "enable_gqa": enable_gqa},
+        **{"repeats": repeats, "layout": layout, "bias_preparation": preparation},
+    )
 
 
-def size_of(node: Any, dim: int) -> Any:
-    value = value_of(node)
-    return None if value is None or value.ndim != _RANK else value.shape[dim]
-
-
-def sizes_known_equal(a: Any, a_dim: int, b: Any, b_dim: int) -> bool:
-    left, right = size_of(a, a_dim), size_of(b, b_dim)
-    return left is not None and right is not None and known_equal(left, right)
-
-
-def outputs_of(node: Node) -> list[Node] | str:
-    """The nodes that pick the attention output; or what else of the node's results is used."""
-    picks = []
+def _attention_outputs(node: Node) -> list[Node]:
+    outputs, dead = [], []
     for user in node.users:
         if user.op != "call_function" or user.target is not operator.getitem:
-            return f"{user.name} uses all of its results"
-        if user.args[1] != 0:
-            if user.users:
-                return f"{_OTHER_RESULTS} is used (result {user.args[1]}, by {next(iter(user.users)).name})"
-        picks.append(user)
-    return picks if any(p.args[1] == 0 for p in picks) else "nothing uses its output"
+            raise _Kept(f"{user.name} takes all of its results")
+        if user.args[1] == 0:
+            outputs.append(user)
+        elif user.users:
+            raise _Kept(f"its result {user.args[1]} ({_result_name(node, user.args[1])}) is used")
+        else:
+            dead.append(user)
+    if not outputs:
+        raise _Kept("its output is not used")
+    return sorted(outputs)
 
 
-def decide(node: Node, variant: str, expand_gqa: bool) -> Rewrite | str:
-    """The rewrite of a fused node; or the reason to keep it."""
-    if variant == "unknown":
-        return f"the overload {node.target._overloadname} is not one that is known"
-    call = read_call(node, variant)
-    if isinstance(call, str):
-        return call
-    outputs = outputs_of(node)
-    if isinstance(outputs, str):
-        return outputs
-    if not isinstance(call.is_causal, bool):
-        return "whether it is causal is not a constant"
-    if call.is_causal and call.bias is not None:
-        return "it is causal and has a bias, which scaled_dot_product_attention refuses together"
-    if call.is_causal and not sizes_known_equal(call.query, 2, call.key, 2):
-        lengths = size_of(call.query, 2), size_of(call.key, 2)
-        return (
-            f"it is causal and its query and key lengths, {lengths[0]} and {lengths[1]}, are not known to be equal:"
-            " variants align the diagonal differently"
-        )
-    reason = _refused_bias(call)
-    if reason is not None:
-        return reason
-    call.bias = original_bias(call.bias, call) if call.bias is not None else None
-    if sizes_known_equal(call.query, 1, call.key, 1):
-        return Rewrite(call, enable_gqa=False)
+def _result_name(node: Node, index: int) -> str:
+    results = node.target._schema.returns
+    return results[index].name or "unnamed" if -len(results) <= index < len(results) else "unnamed"
+
+
+def _check_causal(is_causal: bool, bias: Any, q: Tensor, k: Tensor) -> None:
+    if not is_causal:
+        return
+    if bias is not None:
+        raise _Kept("it is causal and has a bias; scaled_dot_product_attention takes one of them")
+    if not known_equal(q.shape[2], k.shape[2]):
+        # Flash lets the last query see all keys, the others let the first one see the first key.
+        raise _Kept(f"it is causal and its lengths {q.shape[2]} and {k.shape[2]} are not known to be equal")
+
+
+def _scale_unless_default(scale: Any, head_dim: Any) -> Any:
+    # Some paths of eager write the default out, some leave it; both become the same node.
+    is_number = isinstance(scale, (int, float)) and isinstance(head_dim, int) and head_dim > 0
+    return None if is_number and scale == 1 / math.sqrt(head_dim) else scale
+
+
+def _grouping(heads: Any, key_heads: Any, expand_gqa: bool) -> tuple[bool, int]:
+    """Whether heads count as grouped, and how often a key head is repeated when they are to be written out."""
+    if known_equal(heads, key_heads):
+        return False, 1
+    if isinstance(heads, int) and isinstance(key_heads, int) and (key_heads == 0 or heads % key_heads):
+        raise _Kept(f"its {heads} query heads are not a multiple of its {key_heads} key heads")
     if not expand_gqa:
-        return Rewrite(call, enable_gqa=True)
-    heads, key_heads = size_of(call.query, 1), size_of(call.key, 1)
-    if not isinstance(heads, int) or not isinstance(key_heads, int) or key_heads == 0 or heads % key_heads != 0:
-        return f"key heads cannot be expanded: the head counts are {heads} and {key_heads}"
-    return Rewrite(call, enable_gqa=False, repeats=heads // key_heads)
+        return True, 1
+    repeats = _known_ratio(heads, key_heads)
+    if repeats is None:
+        raise _Kept(f"its head counts {heads} and {key_heads} have no known ratio, so that groups cannot be expanded")
+    return True, repeats
 
 
-def _refused_bias(call: Call) -> str | None:
-    bias, query = value_of(call.bias), value_of(call.query)
-    if bias is None or query is None or bias.dtype in (torch.bool, query.dtype):
-        return None
-    return f"its bias has dtype {bias.dtype}, its query {query.dtype}"
+def _known_ratio(heads: Any, key_heads: Any) -> int | None:
+    ratio = heads // key_heads
+    if isinstance(ratio, torch.SymInt):
+        expression = ratio.node.expr
+        ratio = int(expression) if expression.is_number else None
+    return ratio if ratio is not None and known_equal(heads, key_heads * ratio) else None
 
 
-# ---- the bias that eager's efficient path has padded
+def _check_accepts(
+    q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, is_causal: bool, is_grouped: bool, output: Tensor
+) -> None:
+    """Asks scaled_dot_product_attention itself, on tensors without contents, whether it gives such an output."""
+    operands = [t for t in (q, k, v, mask) if t is not None]
+    if any(t.device != output.device for t in operands):
+        raise _Kept("its operands and its output are on several devices")
+    if mask is not None and mask.dtype not in (torch.bool, torch.float32, q.dtype):
+        raise _Kept(f"scaled_dot_product_attention takes no bias of dtype {mask.dtype}")
+    result = _run_on_meta(q, k, v, mask, is_causal, is_grouped)
+    if result is None:
+        return
+    if result.dtype != output.dtype or result.ndim != output.ndim:
+        raise _Kept(f"scaled_dot_product_attention gives {_described(result)} instead of {_described(output)}")
+    if any(known_different(a, b) for a, b in zip(result.shape, output.shape)):
+        raise _Kept(f"scaled_dot_product_attention gives {_described(result)} instead of {_described(output)}")
 
 
-def original_bias(bias: Any, call: Call) -> Any:
-    """The tensor that eager padded to an aligned width, sliced back and expanded to all heads; `bias` itself where it
-    is nothing of the kind.
+def known_different(a: Any, b: Any) -> bool:
+    """True when two sizes differ whatever the inputs are; asking adds no guard."""
+    if isinstance(a, int) and isinstance(b, int):
+        return a != b
+    from torch.fx.experimental.symbolic_shapes import statically_known_true
 
-    Undone only where the elements are provably the same: the slice starts at 0, ends at the width from before the
-    padding, and the padding is at the end of the last dim. An expand goes where attention's own broadcast does the same.
-    """
-    inner = _without_expand(bias)
-    unpadded = _without_padding(inner)
-    if unpadded is not inner:
-        return unpadded
-    return inner if _is_node(inner) else bias
+    return statically_known_true(a != b)
 
 
-def _is_node(value: Any) -> bool:
-    return isinstance(value, Node)
+def _described(tensor: Tensor) -> str:
+    return f"{str(tensor.dtype).removeprefix('torch.')} {list(tensor.shape)}"
 
 
-def _without_expand(bias: Any) -> Any:
-    if not _is_node(bias) or bias.target is not _ATEN.expand.default:
-        return bias
-    inner = value_of(bias.args[0])
-    # Attention wants a mask of rank 2 or more and broadcasts its leading dims.
-    return bias.args[0] if inner is not None and 2 <= inner.ndim <= _RANK else bias
+def _run_on_meta(
+    q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, is_causal: bool, is_grouped: bool
+) -> Tensor | None:
+    """scaled_dot_product_attention for the sizes and dtypes only; None when unbacked sizes leave it undecided."""
+    from torch._subclasses.fake_tensor import FakeTensorMode
+    from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 
-
-def _without_padding(sliced: Any) -> Any:
-    """The operand of a padding at the end of the last dim that `sliced` takes away again; else `sliced`."""
-    node, width = sliced, None
-    while _is_node(node) and node.target is _ATEN.slice.Tensor:
-        source, result = value_of(node.args[0]), value_of(node)
-        if source is None or result is None:
-            return sliced
-        dim, start, _, step = _slice_arguments(node)
-        dim = dim + source.ndim if dim < 0 else dim
-        if start not in (None, 0) or step != 1:
-            return sliced
-        if dim == source.ndim - 1:
-            width = result.shape[-1] if width is None else width
-        elif not known_equal(result.shape[dim], source.shape[dim]):
-            return sliced
-        node = node.args[0]
-    if width is None or not _is_node(node) or node.target is not _ATEN.constant_pad_nd.default:
-        return sliced
-    before, amounts = value_of(node.args[0]), node.args[1]
-    at_the_end = len(amounts) >= 2 and all(known_equal(a, 0) for i, a in enumerate(amounts) if i != 1)
-    if before is None or not at_the_end or not known_equal(before.shape[-1], width):
-        return sliced
-    return node.args[0]
-
-
-def _slice_arguments(node: Node) -> tuple[int, Any, Any, Any]:
-    names = ("self", "dim", "start", "end", "step")
-    values = {**dict(zip(names, node.args)), **node.kwargs}
-    return values.get("dim", 0), values.get("start"), values.get("end"), values.get("step", 1)
+    sizes = [size for t in (q, k, v, mask) if t is not None for size in (*t.shape, *t.stride())]
+    shape_env = next((size.node.shape_env for size in sizes if isinstance(size, torch.SymInt)), None)
+    unguarded = contextlib.nullcontext() if shape_env is None else shape_env.suppress_guards()
+    # On the meta device no question about the hardware at hand is asked.
+    with FakeTensorMode(shape_env=shape_env), unguarded, torch.no_grad():
+        fakes = [
+            None if t is None else torch.empty_strided(t.shape, t.stride(), dtype=t.dtype, device="meta")
+            for t in (q, k, v, mask)
+        ]
+        try:
+            return F.scaled_dot_product_attention(*fakes, is_causal=is_causal, enable_gqa=is_grouped)
+        except GuardOnDataDependentSymNode:
+            return None
+        except Exception as error:  # whatever it raises, it does not take the operands
+            line = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+            raise _Kept(f"scaled_dot_product_attention refuses its operands: {line}") from error
