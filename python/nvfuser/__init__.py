@@ -4,6 +4,7 @@
 
 - ``torch.compile(f, backend="nvfuser")`` (`nvfuser.dynamo`) and `compile_report`, which says what went where,
 - `nvfuser.export`: runs programs of ``torch.export``, and says what becomes of them,
+- `nvfuser.passes`: turns fused attention variants in such programs back into one node,
 - `sdpa_backends`: which attention backends take a problem, or why not,
 - the command line ``python -m nvfuser``.
 

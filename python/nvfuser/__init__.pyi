@@ -4,6 +4,7 @@ from nvfuser_direct import __version__ as __version__
 
 from nvfuser import dynamo as dynamo
 from nvfuser import export as export
+from nvfuser import passes as passes
 from nvfuser import pytorch_utils as pytorch_utils
 from nvfuser.attention import sdpa_backends as sdpa_backends
 from nvfuser.dynamo import compile_report as compile_report

@@ -5,8 +5,8 @@ CPU flash, the overrideable one) back into ``scaled_dot_product_attention``; `Re
 as a pass for torch.fx pass managers.
 
 ``sdpa_pass.py`` holds both, ``variants.py`` the ops and how their arguments are read, ``rules.py`` when a call may be
-rewritten, ``bias.py`` the bias before padding, ``layout.py`` what depends on the memory layout of the output,
-``control_flow.py`` which graph calls which, ``report.py`` what is reported.
+rewritten, ``rewrite.py`` does it; ``bias.py`` finds the bias before padding, ``layout.py`` what depends on the memory
+layout of the output, ``control_flow.py`` which graph calls which; ``report.py`` is what is reported.
 """
 
 from .report import Candidate, FusedSdpaKeptError, ReplaceResult, Report, ReportedPassResult

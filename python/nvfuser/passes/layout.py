@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from torch.fx import Node
 
-from .control_flow import CallGraph
+from .control_flow import CallGraph, operator_name
 from .variants import arguments_of, known_equal, tensor_of
 
 aten = torch.ops.aten
@@ -24,6 +24,7 @@ VIEWS = frozenset({aten.view.default, aten._unsafe_view.default})
 # Their results mean something else when the operand has other strides.
 READERS = frozenset(
     {
+        "aten::_reshape_alias",
         "aten::as_strided",
         "aten::as_strided_copy",
         "aten::as_strided_scatter",
@@ -35,6 +36,8 @@ READERS = frozenset(
         "aten::sym_stride",
         "aten::sym_storage_offset",
         "aten::storage_offset",
+        "triton_kernel_wrapper_functional",
+        "triton_kernel_wrapper_mutation",
     }
 )
 # Their results have the same layout whatever that of the operands is.
@@ -89,7 +92,7 @@ def layout_uses(outputs: Sequence[Node], calls: CallGraph) -> LayoutUses:
     while waiting:
         for user in waiting.pop().users:
             if user.op == "output":
-                for caller in calls.callers(user.graph.owning_module):
+                for caller in calls.callers(user.graph):
                     reach(caller)
                     _enter(caller, calls, reach)
                 continue
@@ -99,7 +102,7 @@ def layout_uses(outputs: Sequence[Node], calls: CallGraph) -> LayoutUses:
                 _enter(user, calls, reach)
             elif user.target in VIEWS and not _only_splits(user):
                 found.views.append(user)
-            elif _op_name(user) in READERS:
+            elif operator_name(user) in READERS:
                 found.readers.append(user)
             elif isinstance(user.target, torch._ops.OpOverload) and user.target._schema.is_mutable:
                 found.writers.append(user)
@@ -109,8 +112,8 @@ def layout_uses(outputs: Sequence[Node], calls: CallGraph) -> LayoutUses:
 
 def _enter(caller: Node, calls: CallGraph, reach: Any) -> None:
     # Which operand becomes which placeholder differs by operator, so all of them count.
-    for module in calls.called(caller):
-        for node in module.graph.nodes:
+    for graph in calls.called(caller):
+        for node in graph.nodes:
             if node.op == "placeholder":
                 reach(node)
 
@@ -123,16 +126,10 @@ def make_reshape(view: Node) -> None:
     view.target = aten.reshape.default
 
 
-def _op_name(node: Node) -> str:
-    if not isinstance(node.target, torch._ops.OpOverload):
-        return ""
-    return node.target._schema.name
-
-
 def _is_barrier(node: Node) -> bool:
-    if _op_name(node) == "aten::clone":
+    if operator_name(node) == "aten::clone":
         return arguments_of(node).get("memory_format") == torch.contiguous_format
-    return _op_name(node) in BARRIERS
+    return operator_name(node) in BARRIERS
 
 
 def _only_splits(view: Node) -> bool:

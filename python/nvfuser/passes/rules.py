@@ -11,7 +11,7 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 from torch import Tensor
-from torch.fx import GraphModule, Node
+from torch.fx import Node
 
 from .bias import original_bias
 from .control_flow import CallGraph
@@ -19,10 +19,8 @@ from .layout import LayoutUses, layout_uses
 from .variants import (
     arguments_of,
     known_equal,
-    known_equal_sizes,
     tensor_of,
     unknown_form,
-    value_of,
 )
 
 
@@ -53,15 +51,15 @@ class Plan:
     bias_preparation: list[Node] = field(default_factory=list)
 
 
-def plan_or_reason(node: Node, module: GraphModule, calls: CallGraph, expand_gqa: bool) -> Plan | str:
-    """The plan for a call of a fused variant in the graph of `module`, or why the call must stay."""
+def plan_or_reason(node: Node, calls: CallGraph, expand_gqa: bool) -> Plan | str:
+    """The plan for a call of a fused variant, or why the call must stay."""
     try:
-        return _plan(node, module, calls, expand_gqa)
+        return _plan(node, calls, expand_gqa)
     except _Kept as kept:
         return str(kept)
 
 
-def _plan(node: Node, module: GraphModule, calls: CallGraph, expand_gqa: bool) -> Plan:
+def _plan(node: Node, calls: CallGraph, expand_gqa: bool) -> Plan:
     if reason := unknown_form(node):
         raise _Kept(reason)
     outputs = _attention_outputs(node)
@@ -76,7 +74,7 @@ def _plan(node: Node, module: GraphModule, calls: CallGraph, expand_gqa: bool) -
     q, k, v = tensors[:3]
     if any(t.ndim != 4 for t in (q, k, v)):
         raise _Kept("an operand does not have four dims")
-    if calls.runs_under_autocast(module):
+    if calls.runs_under_autocast(node.graph):
         raise _Kept("it runs under autocast, which casts the operands of scaled_dot_product_attention only")
     is_causal, dropout_p = arguments["is_causal"], arguments["dropout_p"]
     if not isinstance(is_causal, bool):
@@ -105,7 +103,7 @@ def _plan(node: Node, module: GraphModule, calls: CallGraph, expand_gqa: bool) -
 
 
 def _attention_outputs(node: Node) -> list[Node]:
-    outputs, dead = [], []
+    outputs = []
     for user in node.users:
         if user.op != "call_function" or user.target is not operator.getitem:
             raise _Kept(f"{user.name} takes all of its results")
@@ -113,11 +111,9 @@ def _attention_outputs(node: Node) -> list[Node]:
             outputs.append(user)
         elif user.users:
             raise _Kept(f"its result {user.args[1]} ({_result_name(node, user.args[1])}) is used")
-        else:
-            dead.append(user)
     if not outputs:
         raise _Kept("its output is not used")
-    return sorted(outputs)
+    return [n for n in node.graph.nodes if n in outputs] if len(outputs) > 1 else outputs
 
 
 def _result_name(node: Node, index: int) -> str:

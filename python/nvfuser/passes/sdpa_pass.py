@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 import logging
 from collections.abc import Iterable
 from typing import Any
@@ -13,13 +14,12 @@ from torch.fx import GraphModule, Node
 from torch.fx.passes.infra.pass_base import PassBase
 
 from .control_flow import CallGraph
-from .layout import make_reshape
 from .report import Candidate, FusedSdpaKeptError, ReplaceResult, Report, ReportedPassResult
+from .rewrite import Rewriter
 from .rules import Plan, plan_or_reason
-from .variants import SDPA, VARIANTS, tensor_of, variant_of
+from .variants import VARIANTS, variant_of
 
 logger = logging.getLogger("nvfuser.passes")
-aten = torch.ops.aten
 
 
 class ReplaceFusedSdpaWithSdpaPass(PassBase):
@@ -63,36 +63,33 @@ class ReplaceFusedSdpaWithSdpaPass(PassBase):
         calls = CallGraph(graph_module)
         report, plans = Report(), []
         # All are decided before the first is rewritten, so that a strict run leaves the graph as it was.
-        for name, module in calls.modules.items():
-            for node in module.graph.nodes:
+        for name, graph in calls.graphs.items():
+            for node in graph.nodes:
                 variant = variant_of(node)
                 if variant is None:
                     continue
                 candidate = Candidate(node.name, str(node.target), variant, graph=name)
                 report.candidates.append(candidate)
-                decision = self._decide(node, variant, module, calls)
+                decision = self._decide(node, variant, calls)
                 if isinstance(decision, Plan):
-                    plans.append((module, candidate, decision))
+                    plans.append((decision, candidate))
                     continue
                 candidate.reason, candidate.requested = decision, variant in self.variants
                 logger.info("%s", candidate)
         if self.strict and any(c.reason and c.requested for c in report):
             raise FusedSdpaKeptError(report)
 
-        for module, candidate, plan in plans:
-            _rewrite(module, plan, candidate)
-            candidate.rewritten = True
-        changed = {id(view.graph): view.graph for _, _, plan in plans for view in plan.layout.views}
-        changed |= {id(module.graph): module.graph for module, _, _ in plans}
-        for graph in changed.values():
-            graph.lint()
-            graph.owning_module.recompile()
+        rewriter = Rewriter()
+        for plan, candidate in plans:
+            rewriter.rewrite(plan, candidate)
+        for graph in rewriter.changed:
+            calls.recompile(graph)
         return ReportedPassResult(graph_module, bool(plans), report)
 
-    def _decide(self, node: Node, variant: str, module: GraphModule, calls: CallGraph) -> Plan | str:
+    def _decide(self, node: Node, variant: str, calls: CallGraph) -> Plan | str:
         if variant not in self.variants:
             return "the variant is not among those to rewrite"
-        return plan_or_reason(node, module, calls, self.expand_gqa)
+        return plan_or_reason(node, calls, self.expand_gqa)
 
 
 def replace_fused_sdpa(
@@ -142,76 +139,6 @@ def _checked_variants(variants: Iterable[str] | None) -> frozenset[str]:
     return frozenset(names)
 
 
-# ---- the rewrite
-
-
-def _rewrite(module: GraphModule, plan: Plan, candidate: Candidate) -> None:
-    graph = module.graph
-    first, *others = plan.outputs
-    key, value = plan.key, plan.value
-    if plan.repeats > 1:
-        with graph.inserting_before(first):
-            key, value = (_repeated(t, plan.repeats, plan.call) for t in (key, value))
-        candidate.notes.append(f"each key and value head is repeated {plan.repeats} times")
-    positional = [plan.query, key, value, plan.bias, plan.dropout_p, plan.is_causal]
-    # As torch.export writes a call: defaults at the end are left out.
-    for default in (False, 0.0, None):
-        if isinstance(positional[-1], Node) or positional[-1] != default:
-            break
-        positional.pop()
-    keywords = {"scale": plan.scale} if plan.scale is not None else {}
-    if plan.enable_gqa:
-        keywords["enable_gqa"] = True
-
-    # The node that took the output becomes the call itself: its name, users and metadata stay.
-    first.args, first.kwargs = tuple(positional), keywords
-    first.target = SDPA
-    for key_of_meta, kept in plan.call.meta.items():
-        if key_of_meta not in ("val", "tensor_meta"):
-            first.meta.setdefault(key_of_meta, kept)
-    candidate.replacement = first.name
-    for other in others:
-        other.replace_all_uses_with(first)
-        graph.erase_node(other)
-    for unused in list(plan.call.users):
-        graph.erase_node(unused)
-    graph.erase_node(plan.call)
-
-    erased = False
-    for node in plan.bias_preparation:
-        if not node.users:
-            graph.erase_node(node)
-            erased = True
-    if plan.bias_preparation:
-        how = "without its padding and expansion" if erased else "from before its padding and expansion"
-        candidate.notes.append(f"the bias is {plan.bias.name}, {how}")
-    for view in plan.layout.views:
-        if view.target is not aten.reshape.default:
-            make_reshape(view)
-            candidate.notes.append(f"{view.name} is a reshape now")
-
-
-def _repeated(tensor: Node, repeats: int, origin: Node) -> Node:
-    """[N, H, S, E] with each head `repeats` times in a row, in core ATen ops."""
-
-    def call(target: Any, *args: Any, **kwargs: Any) -> Node:
-        node = graph.call_function(target, args, kwargs)
-        node.meta.update({name: kept for name, kept in origin.meta.items() if name not in ("val", "tensor_meta")})
-        values = torch.fx.node.map_arg((args, kwargs), lambda n: n.meta["val"])
-        node.meta["val"] = target(*values[0], **values[1])
-        return node
-
-    graph = tensor.graph
-    shape = tensor_of(tensor).shape
-    batch, length, dim = (
-        shape[d] if isinstance(shape[d], int) else call(aten.sym_size.int, tensor, d) for d in (0, 2, 3)
-    )
-    heads = shape[1] * repeats if isinstance(shape[1], int) else -1
-    grouped = call(aten.expand.default, call(aten.unsqueeze.default, tensor, 2), [-1, -1, repeats, -1, -1])
-    copied = call(aten.clone.default, grouped, memory_format=torch.contiguous_format)
-    return call(aten.view.default, copied, [batch, heads, length, dim])
-
-
 # ---- copies
 
 
@@ -229,13 +156,16 @@ def _copied(module: GraphModule) -> GraphModule:
 def _with_graph(program: Any, module: GraphModule) -> Any:
     """The program with another graph, checked by its verifiers."""
     from torch.export import ExportedProgram
+    from torch.export.graph_signature import ExportGraphSignature
 
-    signature = copy.deepcopy(program.graph_signature)
+    signature = program.graph_signature
     (output,) = (node for node in module.graph.nodes if node.op == "output")
+    outputs = []
     for spec, value in zip(signature.output_specs, output.args[0]):
         # Two nodes that took the same output have become one.
-        if isinstance(value, Node) and hasattr(spec.arg, "name"):
-            spec.arg.name = value.name
+        arg = dataclasses.replace(spec.arg, name=value.name) if isinstance(value, Node) else spec.arg
+        outputs.append(dataclasses.replace(spec, arg=arg))
+    signature = ExportGraphSignature(list(signature.input_specs), outputs)
     return ExportedProgram(
         root=module,
         graph=module.graph,
