@@ -132,6 +132,15 @@ Index IndexContext::add(Index a, Index b) {
       a->a->b == b->b && a->a->a == b->a) {
     return b->a;
   }
+  // (y + x / k) * k + x % k
+  if (a->op == IndexOp::Mul && b->op == IndexOp::Mod && a->a->op == IndexOp::Add && a->b == b->b) {
+    Index sum = a->a;
+    for (const auto& [rest, quotient] : {std::pair(sum->a, sum->b), std::pair(sum->b, sum->a)}) {
+      if (quotient->op == IndexOp::Div && quotient->a == b->a && quotient->b == b->b) {
+        return add(mul(rest, a->b), b->a);
+      }
+    }
+  }
   if (a->op == IndexOp::Sub && a->b == b) {
     return a->a;
   }
