@@ -229,6 +229,32 @@ std::vector<bool> CpuSegment::inputsToCopy(const std::vector<at::Tensor>& inputs
   return result;
 }
 
+namespace {
+
+// A tensor that a broadcast is expanded to no elements in has no memory, but no loop runs over that
+// dimension: the kernel touches elements that nobody sees.
+void* memoryOf(const TensorView* tv, const at::Tensor& tensor, std::vector<at::Tensor>& stand_ins) {
+  if (tensor.numel() > 0) {
+    return const_cast<void*>(tensor.const_data_ptr());
+  }
+  int64_t elements = 1;
+  const auto domain = noReductions(tv->getLogicalDomain());
+  for (size_t dim = 0; dim < domain.size(); ++dim) {
+    const auto place = static_cast<int64_t>(dim);
+    if (domain[dim]->isBroadcast()) {
+      continue;
+    }
+    if (tensor.size(place) == 0) {
+      return const_cast<void*>(tensor.const_data_ptr());
+    }
+    elements += (tensor.size(place) - 1) * std::max<int64_t>(tensor.stride(place), 0);
+  }
+  stand_ins.push_back(at::zeros({elements}, tensor.options()));
+  return stand_ins.back().data_ptr();
+}
+
+} // namespace
+
 std::vector<at::Tensor> CpuSegment::run(
     CpuLaunch& launch,
     std::vector<at::Tensor> inputs,
@@ -258,8 +284,9 @@ std::vector<at::Tensor> CpuSegment::run(
   std::vector<at::Tensor> outputs;
   c10::SmallVector<void*, 16> buffers;
   outputs.reserve(launch.outputs.size());
-  for (const at::Tensor& input : inputs) {
-    buffers.push_back(const_cast<void*>(input.const_data_ptr()));
+  std::vector<at::Tensor> stand_ins;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    buffers.push_back(memoryOf(segment_->inputs()[i]->as<TensorView>(), inputs[i], stand_ins));
   }
   for (size_t i = 0; i < launch.outputs.size(); ++i) {
     outputs.push_back(
@@ -267,7 +294,8 @@ std::vector<at::Tensor> CpuSegment::run(
             launch.outputs[i].sizes,
             launch.outputs[i].strides,
             toAtenType(segment_->outputs()[i]->dtype())));
-    buffers.push_back(outputs.back().data_ptr());
+    buffers.push_back(
+        memoryOf(segment_->outputs()[i]->as<TensorView>(), outputs.back(), stand_ins));
   }
   std::vector<at::DataPtr> workspaces;
   for (int64_t bytes : launch.workspace_bytes) {
