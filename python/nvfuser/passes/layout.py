@@ -2,17 +2,20 @@
 
 A fused variant has a layout of its own (the efficient kernel writes N, L, H, E in memory order), and tracing has turned
 reshapes behind it into views that fit that layout. scaled_dot_product_attention has the layout of whatever kernel it
-picks when it runs. So a view behind it that merges dims must become a reshape again, and a call that reads strides
-cannot be served at all.
+picks when it runs. So a view behind it that merges dims must become a reshape again. Where that is not enough, because
+something reads strides, or writes into a view, or because control flow compares the strides of its branches when a
+program is traced again, a copy gives the output the layout that it had.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import torch
+from torch import Tensor
 from torch.fx import Node
 
 from .control_flow import CallGraph, operator_name
@@ -68,14 +71,16 @@ class LayoutUses:
     readers: list[Node] = field(default_factory=list)
     #: nodes that write into what may be a view of the output
     writers: list[Node] = field(default_factory=list)
+    #: nodes that run a branch which gives a result of the layout
+    carriers: list[Node] = field(default_factory=list)
 
-    def reason(self) -> str | None:
-        """Why the output cannot have another layout; None when it can."""
+    def reason_to_fix(self) -> str | None:
+        """Why the output must have the layout that it had; None when reshapes are enough."""
         if self.readers:
-            return f"{self.readers[0].name} reads the strides of its output"
+            return f"{self.readers[0].name} reads its strides"
         if self.views and self.writers:
-            return f"{self.writers[0].name} writes to a view of its output"
-        return None
+            return f"{self.writers[0].name} writes to a view of it"
+        return f"{self.carriers[0].name} carries it out of a branch" if self.carriers else None
 
 
 def layout_uses(outputs: Sequence[Node], calls: CallGraph) -> LayoutUses:
@@ -93,6 +98,8 @@ def layout_uses(outputs: Sequence[Node], calls: CallGraph) -> LayoutUses:
         for user in waiting.pop().users:
             if user.op == "output":
                 for caller in calls.callers(user.graph):
+                    if caller.op == "call_function":
+                        found.carriers.append(caller)
                     reach(caller)
                     _enter(caller, calls, reach)
                 continue
@@ -108,6 +115,20 @@ def layout_uses(outputs: Sequence[Node], calls: CallGraph) -> LayoutUses:
                 found.writers.append(user)
             reach(user)
     return found
+
+
+def memory_order(tensor: Tensor) -> tuple[int, ...] | None:
+    """The dims of a tensor without gaps from the outermost in memory to the innermost; None when it is not known."""
+    for order in itertools.permutations(range(tensor.ndim)):
+        expected: Any = 1
+        for dim in reversed(order):
+            # The stride of a dim of size 1 is never used.
+            if not known_equal(tensor.shape[dim], 1) and not known_equal(tensor.stride(dim), expected):
+                break
+            expected = expected * tensor.shape[dim]
+        else:
+            return order
+    return None
 
 
 def _enter(caller: Node, calls: CallGraph, reach: Any) -> None:

@@ -23,7 +23,7 @@ class Candidate:
     #: the branch of control flow that holds the node ("true_graph_0"); "" for the program itself
     graph: str = ""
     rewritten: bool = False
-    #: why the node stays; "" for one that was rewritten
+    #: why the node has to stay; "" for one that was rewritten (or, when `strict` raised, could have been)
     reason: str = ""
     #: False for a variant that the caller did not ask to have rewritten
     requested: bool = True
@@ -34,7 +34,9 @@ class Candidate:
 
     def __str__(self) -> str:
         place = f" in {self.graph}" if self.graph else ""
-        outcome = f"rewritten as {self.replacement}" if self.rewritten else f"kept: {self.reason}"
+        outcome = f"kept: {self.reason}" if self.reason else "can be rewritten"
+        if self.rewritten:
+            outcome = f"rewritten as {self.replacement}"
         return "; ".join([f"{self.node} ({self.variant}){place} {outcome}", *self.notes])
 
 
@@ -51,8 +53,8 @@ class Report:
 
     @property
     def kept(self) -> list[Candidate]:
-        """Those that stay as they were."""
-        return [c for c in self.candidates if not c.rewritten]
+        """Those that have to stay as they were."""
+        return [c for c in self.candidates if c.reason]
 
     def __iter__(self) -> Iterator[Candidate]:
         return iter(self.candidates)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import torch
@@ -49,11 +50,21 @@ class Rewriter:
         if plan.enable_gqa:
             keywords["enable_gqa"] = True
 
-        # The node that took the output becomes the call itself: its name, users and metadata stay.
-        first.target, first.args, first.kwargs = SDPA, tuple(positional), keywords
+        # The node that took the output stays, with its name, users and metadata, and becomes the call itself.
         for name, entry in plan.call.meta.items():
             if name not in OF_THE_VALUE:
                 first.meta.setdefault(name, entry)
+        attention = first
+        if plan.fixed_order is None:
+            first.target, first.args, first.kwargs = SDPA, tuple(positional), keywords
+        else:
+            with graph.inserting_before(first):
+                attention = graph.create_node(
+                    "call_function", SDPA, tuple(positional), keywords, name="scaled_dot_product_attention"
+                )
+                attention.meta = dict(first.meta)
+                _restore_layout(first, attention, plan.fixed_order)
+            candidate.notes.append(f"a copy restores its layout, since {plan.layout.reason_to_fix()}")
         for other in others:
             other.replace_all_uses_with(first)
             graph.erase_node(other)
@@ -61,10 +72,10 @@ class Rewriter:
         for unused in list(plan.call.users):
             graph.erase_node(unused)
         graph.erase_node(plan.call)
-        candidate.rewritten, candidate.replacement = True, first.name
+        candidate.rewritten, candidate.replacement = True, attention.name
 
         self._drop_bias_preparation(plan, candidate)
-        for view in plan.layout.views:
+        for view in plan.layout.views if plan.fixed_order is None else ():
             if view.target is not aten.reshape.default:
                 make_reshape(view)
                 self.changed[view.graph] = None
@@ -79,16 +90,31 @@ class Rewriter:
                 node.graph.erase_node(node)
 
 
+def _add(graph: Graph, origin: Node, target: Any, *args: Any, **kwargs: Any) -> Node:
+    """A new call with the metadata of `origin` and the value that its arguments give."""
+    node = graph.call_function(target, args, kwargs)
+    node.meta.update({name: entry for name, entry in origin.meta.items() if name not in OF_THE_VALUE})
+    values, keywords = map_arg((args, kwargs), lambda n: n.meta["val"])
+    node.meta["val"] = target(*values, **keywords)
+    return node
+
+
+def _restore_layout(output: Node, attention: Node, order: tuple[int, ...]) -> None:
+    """Makes `output` a copy of `attention` that has its dims in memory in `order`."""
+    contiguous = {"memory_format": torch.contiguous_format}
+    if order == tuple(range(len(order))):
+        output.target, output.args, output.kwargs = aten.clone.default, (attention,), contiguous
+        return
+    in_order = _add(attention.graph, attention, aten.permute.default, attention, list(order))
+    copied = _add(attention.graph, attention, aten.clone.default, in_order, **contiguous)
+    back = [order.index(dim) for dim in range(len(order))]
+    output.target, output.args, output.kwargs = aten.permute.default, (copied, back), {}
+
+
 def _repeated(tensor: Node, repeats: int, origin: Node) -> Node:
     """[N, H, S, E] with each head `repeats` times in a row, in core ATen ops."""
 
-    def call(target: Any, *args: Any, **kwargs: Any) -> Node:
-        node = tensor.graph.call_function(target, args, kwargs)
-        node.meta.update({name: entry for name, entry in origin.meta.items() if name not in OF_THE_VALUE})
-        values, keywords = map_arg((args, kwargs), lambda n: n.meta["val"])
-        node.meta["val"] = target(*values, **keywords)
-        return node
-
+    call = functools.partial(_add, tensor.graph, origin)
     shape = tensor_of(tensor).shape
     batch, length, dim = (
         shape[d] if isinstance(shape[d], int) else call(aten.sym_size.int, tensor, d) for d in (0, 2, 3)

@@ -15,7 +15,7 @@ from torch.fx import Node
 
 from .bias import original_bias
 from .control_flow import CallGraph
-from .layout import LayoutUses, layout_uses
+from .layout import LayoutUses, layout_uses, memory_order
 from .variants import (
     arguments_of,
     known_equal,
@@ -47,6 +47,8 @@ class Plan:
     #: how often each key and value head is to be repeated instead of `enable_gqa`; 1 for not at all
     repeats: int
     layout: LayoutUses
+    #: the memory order that a copy has to give the output; None where the layout of any kernel will do
+    fixed_order: tuple[int, ...] | None = None
     #: nodes that only prepared the bias for the fused kernel, in the order in which they can be erased
     bias_preparation: list[Node] = field(default_factory=list)
 
@@ -92,13 +94,16 @@ def _plan(node: Node, calls: CallGraph, expand_gqa: bool) -> Plan:
     mask = None if bias is None else tensor_of(bias)
     _check_accepts(q, k, v, mask, is_causal, is_grouped, output)
     layout = layout_uses(outputs, calls)
-    if reason := layout.reason():
-        raise _Kept(reason)
+    fixed_order = None
+    if reason := layout.reason_to_fix():
+        fixed_order = memory_order(output)
+        if fixed_order is None:
+            raise _Kept(f"{reason}, and its layout is not known well enough to be restored")
     enable_gqa = is_grouped and repeats == 1
     return Plan(
         *(node, outputs, query, key, value, bias),
         **{"dropout_p": dropout_p, "is_causal": is_causal, "scale": scale, "enable_gqa": enable_gqa},
-        **{"repeats": repeats, "layout": layout, "bias_preparation": preparation},
+        **{"repeats": repeats, "layout": layout, "fixed_order": fixed_order, "bias_preparation": preparation},
     )
 
 

@@ -76,7 +76,7 @@ class ReplaceFusedSdpaWithSdpaPass(PassBase):
                     continue
                 candidate.reason, candidate.requested = decision, variant in self.variants
                 logger.info("%s", candidate)
-        if self.strict and any(c.reason and c.requested for c in report):
+        if self.strict and any(c.requested for c in report.kept):
             raise FusedSdpaKeptError(report)
 
         rewriter = Rewriter()
