@@ -260,6 +260,7 @@ class Printer {
   void print(const KernelLoop& loop) {
     const std::string variable = indexText(loop.variable);
     const std::string stop = indexText(loop.stop);
+    const std::string start = loop.start == nullptr ? "0" : indexText(loop.start);
     const bool innermost = !containsLoop(loop.body) && !containsPosition(loop.body);
     std::vector<std::string> clauses;
     bool has_plain_accumulator = false;
@@ -282,8 +283,8 @@ class Printer {
     }
     const std::string inner = closed(loop.body);
     line(
-        "for (long " + variable + " = 0; " + variable + " < " + stop + "; ++" + variable + ") {\n" +
-        inner + std::string(2 * scopes_.size(), ' ') + "}");
+        "for (long " + variable + " = " + start + "; " + variable + " < " + stop + "; ++" +
+        variable + ") {\n" + inner + std::string(2 * scopes_.size(), ' ') + "}");
   }
 
   void print(const KernelCompute& compute) {
@@ -309,7 +310,8 @@ class Printer {
   }
 
   void print(const KernelLoad& load) {
-    const std::string value = element(load.buffer, load.index);
+    const std::string value = cpuCast(
+        element(load.buffer, load.index), kernel_.buffers[load.buffer].dtype, load.out.dtype);
     if (load.condition == nullptr) {
       define(load.out, value);
       return;
@@ -319,8 +321,9 @@ class Printer {
   }
 
   void print(const KernelStore& store) {
-    const std::string text =
-        element(store.buffer, store.index) + " = " + this->text(store.value) + ";";
+    const std::string text = element(store.buffer, store.index) + " = " +
+        cpuCast(this->text(store.value), store.value.dtype, kernel_.buffers[store.buffer].dtype) +
+        ";";
     line(store.condition == nullptr ? text : "if (" + indexText(store.condition) + ") " + text);
   }
 
@@ -353,7 +356,11 @@ class Printer {
     const DataType dtype = kernel_.buffers[accumulate.buffer].dtype;
     const std::string target = element(accumulate.buffer, accumulate.index);
     const std::string text = target + " = " +
-        cpuReductionCombine(accumulate.type, dtype, target, this->text(accumulate.value)) + ";";
+        cpuReductionCombine(accumulate.type,
+                            dtype,
+                            target,
+                            cpuCast(this->text(accumulate.value), accumulate.value.dtype, dtype)) +
+        ";";
     line(
         accumulate.condition == nullptr ? text
                                         : "if (" + indexText(accumulate.condition) + ") " + text);

@@ -49,6 +49,8 @@ static inline T nvf_sqrt(T x) { return __builtin_sqrt##s(x); } \
 static inline T nvf_frac(T x) { return x - __builtin_trunc##s(x); } \
 static inline T nvf_max(T a, T b) { return a != a ? a : (a > b ? a : (b != b ? b : (a == b ? (__builtin_signbit(a) ? b : a) : b))); } \
 static inline T nvf_min(T a, T b) { return a != a ? a : (a < b ? a : (b != b ? b : (a == b ? (__builtin_signbit(a) ? a : b) : b))); } \
+static inline T nvf_top(T a, T b) { return (a > b) | (a != a) ? a : b; } \
+static inline T nvf_bottom(T a, T b) { return (a < b) | (a != a) ? a : b; } \
 static inline T nvf_relu(T x) { return x <= 0 ? (T)0 : x; } \
 static inline T nvf_sign(T x) { return (T)((x > 0) - (x < 0)); } \
 static inline T nvf_sigmoid(T x) { return 1 / (1 + exp##s(-x)); } \
@@ -84,6 +86,14 @@ static inline T nvf_shl(T a, T b) { return b < 0 || b >= (T)(8 * sizeof(T)) ? 0 
 static inline T nvf_shr(T a, T b) { const T last = 8 * sizeof(T) - 1; return a >> (b < 0 || b > last ? last : b); }
 NVF_INT(int)
 NVF_INT(long)
+static inline int nvf_top(int a, int b) { return a > b ? a : b; }
+static inline int nvf_bottom(int a, int b) { return a < b ? a : b; }
+static inline long nvf_top(long a, long b) { return a > b ? a : b; }
+static inline long nvf_bottom(long a, long b) { return a < b ? a : b; }
+#pragma omp declare reduction(nvf_top : float : omp_out = nvf_top(omp_out, omp_in)) initializer(omp_priv = -__builtin_inff())
+#pragma omp declare reduction(nvf_top : double : omp_out = nvf_top(omp_out, omp_in)) initializer(omp_priv = -__builtin_inf())
+#pragma omp declare reduction(nvf_bottom : float : omp_out = nvf_bottom(omp_out, omp_in)) initializer(omp_priv = __builtin_inff())
+#pragma omp declare reduction(nvf_bottom : double : omp_out = nvf_bottom(omp_out, omp_in)) initializer(omp_priv = __builtin_inf())
 )";
 
 } // namespace

@@ -409,10 +409,10 @@ std::string cpuReductionCombine(
       text = infix(args, is_bool ? "&" : "*");
       break;
     case ReductionType::Max:
-      text = is_bool ? infix(args, "|") : call("nvf_max", args);
+      text = is_bool ? infix(args, "|") : call("nvf_top", args);
       break;
     case ReductionType::Min:
-      text = is_bool ? infix(args, "&") : call("nvf_min", args);
+      text = is_bool ? infix(args, "&") : call("nvf_bottom", args);
       break;
   }
   return cpuCast(text, work, dtype);
@@ -428,9 +428,12 @@ std::string_view cpuOmpReduction(ReductionType type, DataType dtype) {
       return is_bool ? "|" : "+";
     case ReductionType::Prod:
       return is_bool ? "&" : "*";
-    default:
-      return "";
+    case ReductionType::Max:
+      return is_bool ? "|" : isFloatingPointType(dtype) ? "nvf_top" : "max";
+    case ReductionType::Min:
+      return is_bool ? "&" : isFloatingPointType(dtype) ? "nvf_bottom" : "min";
   }
+  return "";
 }
 
 std::vector<std::string> cpuTextFlags() {

@@ -206,7 +206,7 @@ KernelValue Emitter::load(
   if (const auto it = known.find(key); it != known.end() && !may_change) {
     return it->second;
   }
-  KernelValue out = newRegister(tv->dtype(), at);
+  KernelValue out = newRegister(place.dtype == DataType::Null ? tv->dtype() : place.dtype, at);
   append(at, {KernelLoad{out, place.buffer, address, condition}});
   known[key] = out;
   return out;

@@ -26,6 +26,8 @@ class Emitter {
     /// The address; nullptr for an Accumulator. Errors when the element does not lie there.
     std::function<Index(const std::vector<Index>&)> address;
     int depth = 0; ///< of the loop in which the buffer lives
+    /// The type in which its readers see an element; Null: the tensor's.
+    DataType dtype = DataType::Null;
   };
   void place(const TensorView* tv, Place place) {
     places_[tv] = std::move(place);

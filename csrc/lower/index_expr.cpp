@@ -108,6 +108,22 @@ bool IndexContext::isBelow(Index index, Index bound) const {
       (isConstant(known) && isConstant(bound) && known->number <= bound->number);
 }
 
+// The sum without one of its terms: nullptr when that was all, nothing when it is no term.
+std::optional<Index> IndexContext::without(Index sum, Index term) {
+  if (sum == term) {
+    return nullptr;
+  }
+  if (sum->op != IndexOp::Add) {
+    return std::nullopt;
+  }
+  for (const auto& [from, other] : {std::pair(sum->a, sum->b), std::pair(sum->b, sum->a)}) {
+    if (const auto rest = without(from, term); rest.has_value()) {
+      return *rest == nullptr ? other : add(*rest, other);
+    }
+  }
+  return std::nullopt;
+}
+
 Index IndexContext::add(Index a, Index b) {
   if (isConstant(a) && isConstant(b)) {
     return constant(a->number + b->number);
@@ -127,18 +143,10 @@ Index IndexContext::add(Index a, Index b) {
   if (isConstant(b) && a->op == IndexOp::Sub && isConstant(a->b)) {
     return add(a->a, constant(b->number - a->b->number));
   }
-  // x / k * k + x % k
-  if (a->op == IndexOp::Mul && b->op == IndexOp::Mod && a->a->op == IndexOp::Div && a->b == b->b &&
-      a->a->b == b->b && a->a->a == b->a) {
-    return b->a;
-  }
-  // (y + x / k) * k + x % k
-  if (a->op == IndexOp::Mul && b->op == IndexOp::Mod && a->a->op == IndexOp::Add && a->b == b->b) {
-    Index sum = a->a;
-    for (const auto& [rest, quotient] : {std::pair(sum->a, sum->b), std::pair(sum->b, sum->a)}) {
-      if (quotient->op == IndexOp::Div && quotient->a == b->a && quotient->b == b->b) {
-        return add(mul(rest, a->b), b->a);
-      }
+  // (y + x / k) * k + x % k = y * k + x
+  if (a->op == IndexOp::Mul && b->op == IndexOp::Mod && a->b == b->b) {
+    if (const auto rest = without(a->a, div(b->a, b->b)); rest.has_value()) {
+      return *rest == nullptr ? b->a : add(mul(*rest, a->b), b->a);
     }
   }
   if (a->op == IndexOp::Sub && a->b == b) {

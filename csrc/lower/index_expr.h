@@ -8,6 +8,7 @@
 
 #include <deque>
 #include <map>
+#include <optional>
 #include <tuple>
 #include <unordered_map>
 #include <vector>
@@ -76,6 +77,7 @@ class IndexContext {
  private:
   Index make(IndexOp op, int64_t number, Index a, Index b, int depth);
   Index param(const KernelParam& param);
+  std::optional<Index> without(Index sum, Index term);
 
   std::deque<IndexExpr> nodes_;
   std::map<std::tuple<IndexOp, int64_t, Index, Index>, Index> interned_;

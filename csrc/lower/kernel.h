@@ -50,6 +50,7 @@ struct KernelLoop {
   Index stop;
   ParallelType type;
   KernelBody body;
+  Index start = nullptr; ///< nullptr: 0
 };
 /// out = the value of a pointwise node.
 struct KernelCompute {
@@ -57,13 +58,14 @@ struct KernelCompute {
   KernelValue out;
   std::vector<KernelValue> operands;
 };
-/// out = buffer[index]; zero where the condition does not hold.
+/// out = buffer[index], converted to the type of `out`; zero where the condition does not hold.
 struct KernelLoad {
   KernelValue out;
   int buffer;
   Index index; ///< nullptr for an Accumulator
   Index condition;
 };
+/// buffer[index] = value, converted to the type of the buffer.
 struct KernelStore {
   int buffer;
   Index index;

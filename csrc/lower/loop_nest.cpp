@@ -160,12 +160,10 @@ size_t LoopNest::shareable(const NestRoot& root) const {
            other.path[common] == path_[common]) {
       ++common;
     }
-    const bool is_reduction = needed->first_reduction < needed->loops.size();
-    const auto limit = is_reduction
-        ? needed->first_reduction
-        : std::min<size_t>(needed->loops.size(), needed->tv->computeAtPosition());
-    if (common > limit) {
-      count = std::min(count, limit);
+    // The result of a reduction is there after its loops; an element of another tensor once it is
+    // computed, so that those who read the same element may do so in the same loop.
+    if (common > needed->first_reduction) {
+      count = std::min(count, needed->first_reduction);
     }
   }
   return count;

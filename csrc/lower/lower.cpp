@@ -2,6 +2,7 @@
 
 #include <lower/emitter.h>
 #include <lower/loop_nest.h>
+#include <lower/split_loops.h>
 
 #include <analysis/logical_domain_map.h>
 
@@ -29,6 +30,7 @@ class Lowering {
     for (const auto& stage : nest.stages()) {
       emitStage(*stage);
     }
+    splitLoopsAtConditions(*kernel_);
     collectChecks();
     return std::move(kernel_);
   }
@@ -39,13 +41,35 @@ class Lowering {
   }
 
   int addBuffer(KernelBuffer::Kind kind, const Val* tensor, Index size = nullptr) {
-    kernel_->buffers.push_back({kind, tensor->as<TensorView>(), tensor->dtype(), size});
+    return addBuffer(kind, tensor, size, tensor->dtype());
+  }
+
+  int addBuffer(KernelBuffer::Kind kind, const Val* tensor, Index size, DataType dtype) {
+    kernel_->buffers.push_back({kind, tensor->as<TensorView>(), dtype, size});
     return static_cast<int>(kernel_->buffers.size()) - 1;
+  }
+
+  // Half types are accumulated in float.
+  static DataType accumulatorType(const TensorView* tv) {
+    const DataType dtype = tv->dtype();
+    return dtype == DataType::Half || dtype == DataType::BFloat16 ? DataType::Float : dtype;
+  }
+
+  // The type in which others see an element: a partial result is rounded with the last one.
+  static DataType seenType(const TensorView* tv) {
+    const auto* reduction = dynamic_cast<const ReductionOp*>(tv->definition());
+    const bool is_partial = reduction != nullptr && !tv->isFusionOutput() &&
+        std::all_of(tv->uses().begin(), tv->uses().end(), [&](const Expr* use) {
+                              const auto* next = dynamic_cast<const ReductionOp*>(use);
+                              return next != nullptr && next->type() == reduction->type();
+                            });
+    return is_partial ? accumulatorType(tv) : tv->dtype();
   }
 
   void placeGlobal(const TensorView* tv, int buffer) {
     Emitter::Place place;
     place.buffer = buffer;
+    place.dtype = tv->definition() == nullptr ? tv->dtype() : seenType(tv);
     place.address = [this, tv](const std::vector<Index>& logical) {
       return addressOf(indices(), tv, logical, tv->definition() != nullptr);
     };
@@ -191,7 +215,8 @@ class Lowering {
     const int buffer = addBuffer(
         is_array ? KernelBuffer::Kind::Array : KernelBuffer::Kind::Accumulator,
         tv,
-        is_array ? lengthOf(kept) : nullptr);
+        is_array ? lengthOf(kept) : nullptr,
+        accumulatorType(tv));
     emitter_.append(depth, {KernelDeclare{buffer, reduction->type()}});
     Index position = is_array ? positionIn(kept, loopIndices(root)) : nullptr;
     emitter_.append(
@@ -206,6 +231,7 @@ class Lowering {
     Emitter::Place place;
     place.buffer = buffer;
     place.depth = static_cast<int>(first);
+    place.dtype = seenType(root.tv);
     const std::vector<const NestLoop*> shared(path_.begin(), path_.begin() + first);
     place.address = [this, &root, first, shared](const std::vector<Index>& logical) -> Index {
       IndexMap known;
@@ -259,7 +285,8 @@ class Lowering {
       place->second = addBuffer(
           kept.empty() ? KernelBuffer::Kind::Accumulator : KernelBuffer::Kind::Array,
           root.tv,
-          kept.empty() ? nullptr : lengthOf(kept));
+          kept.empty() ? nullptr : lengthOf(kept),
+          seenType(root.tv));
       emitter_.append(static_cast<int>(root.shared), {KernelDeclare{place->second, std::nullopt}});
     }
     Index position = kept.empty() ? nullptr : positionIn(kept, known);
@@ -272,7 +299,7 @@ class Lowering {
     for (const IterDomain* id : noReductions(root.tv->getLogicalDomain())) {
       size = indices().mul(size, extentOf(indices(), id));
     }
-    return addBuffer(KernelBuffer::Kind::Workspace, root.tv, size);
+    return addBuffer(KernelBuffer::Kind::Workspace, root.tv, size, seenType(root.tv));
   }
 
   // After the last reduction loop: the accumulated values go to memory that lives longer.
@@ -300,7 +327,7 @@ class Lowering {
     std::erase_if(finished.guarded, [](const IterDomain* id) { return id->isReduction(); });
     const Element element = elementOf(finished, known);
     const int accumulator = accumulators_.at(&root);
-    const KernelValue value = emitter_.newRegister(root.tv->dtype(), emitter_.depth());
+    const KernelValue value = emitter_.newRegister(seenType(root.tv), emitter_.depth());
     Index position = kept.empty() ? nullptr : positionIn(kept, known);
     emitter_.append(emitter_.depth(), {KernelLoad{value, accumulator, position, nullptr}});
     store(root, element, known, value);

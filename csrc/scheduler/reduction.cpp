@@ -24,19 +24,16 @@ constexpr int64_t kRowsPerBlock = 64;
 constexpr int64_t kColumnsPerBlock = 512;
 constexpr int64_t kRowBufferBytes = 256 << 10;
 
-// The reductions of one segment reduce one set of dimensions, or this is no segment for us.
+// No reduction keeps a dimension that another one reduces, or this is no segment for us.
 bool reduceTheSame(const SegmentShape& shape) {
-  std::set<std::set<size_t>> kinds;
   for (const TensorView* tv : shape.reductions()) {
-    std::set<size_t> sets;
     for (IterDomain* id : tv->getLogicalDomain()) {
-      if (id->isReduction()) {
-        sets.insert(shape.setOf(id));
+      if (!id->isReduction() && !id->isBroadcast() && shape.isReduced(id)) {
+        return false;
       }
     }
-    kinds.insert(std::move(sets));
   }
-  return kinds.size() == 1;
+  return true;
 }
 
 IterDomain* mergeAll(const std::vector<IterDomain*>& dims) {
@@ -81,12 +78,6 @@ class ReductionScheduler {
     }
     for (TensorView* tv : tensors) {
       inner ? scheduleInner(tv) : scheduleOuter(tv);
-    }
-    // Row buffers live as long as their row. Last, because rfactor wants nothing inlined.
-    for (TensorView* tv : kept_) {
-      if (tv->axis(0)->parallelType() == ParallelType::BIDx) {
-        tv->inlineAt(1);
-      }
     }
     return {
         inner ? "inner reduction" : "outer reduction",

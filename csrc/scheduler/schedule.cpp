@@ -1,9 +1,11 @@
 #include <scheduler/schedule.h>
 
 #include <analysis/id_model.h>
+#include <analysis/logical_domain_map.h>
 #include <ir/nodes.h>
 
 #include <algorithm>
+#include <set>
 
 namespace nvfuser {
 
@@ -36,6 +38,7 @@ SegmentShape::SegmentShape(Fusion& segment) : segment_(segment) {
     sets_[id] = set;
     reduced_sets_.resize(std::max(reduced_sets_.size(), set + 1));
   }
+  findMoved();
   const TensorView* reference = nullptr;
   const auto consider = [&](const TensorView* tv) {
     const auto count = [](const TensorView* t) {
@@ -69,6 +72,41 @@ SegmentShape::SegmentShape(Fusion& segment) : segment_(segment) {
       rank_.emplace(setOf(id), rank_.size());
     }
   }
+}
+
+void SegmentShape::findMoved() {
+  moved_sets_.resize(reduced_sets_.size());
+  for (const Expr* expr : segment_.exprs()) {
+    for (const Val* val : expr->outputs()) {
+      const auto* out = val->as<TensorView>();
+      std::set<const IterDomain*> mapped;
+      bool has_operand = false;
+      for (const Val* in : expr->inputs()) {
+        if (in->isTensor()) {
+          has_operand = true;
+          const PairwiseLogicalDomainMap map(in->as<TensorView>(), out);
+          for (const auto& [from, to] : map.pairs()) {
+            mapped.insert(to);
+          }
+        }
+      }
+      for (IterDomain* id : out->getMaybeRootDomain()) {
+        if (has_operand && runs(id) && !mapped.contains(id)) {
+          moved_sets_[setOf(id)] = true;
+        }
+      }
+      for (IterDomain* id : out->getLogicalDomain()) {
+        if (const auto* resize = dynamic_cast<const Resize*>(id->definition())) {
+          moved_sets_[setOf(id)] = true;
+          moved_sets_[setOf(resize->in())] = true;
+        }
+      }
+    }
+  }
+}
+
+bool SegmentShape::isMoved(IterDomain* id) const {
+  return moved_sets_[setOf(id)];
 }
 
 size_t SegmentShape::setOf(IterDomain* id) const {
@@ -106,6 +144,9 @@ std::vector<IterDomain*> SegmentShape::orderedDims(const TensorView* tv, size_t&
 }
 
 bool SegmentShape::mayMerge(IterDomain* outer, IterDomain* inner) const {
+  if (isMoved(outer) || isMoved(inner)) {
+    return false;
+  }
   for (const TensorView* tv : tensorsInMemory(segment_)) {
     const auto allocation = noReductions(tv->getMaybeAllocationDomain());
     const auto& all = tv->getMaybeAllocationDomain();
@@ -145,6 +186,9 @@ ScheduleResult scheduleSegment(Fusion& segment, const ScheduleContext& context) 
     tv->setInlined(!has_loops);
   }
   const SegmentShape shape(segment);
+  if (whyNotTranspose(segment, shape).empty()) {
+    return scheduleTranspose(segment, shape);
+  }
   const std::string not_pointwise = whyNotPointwise(shape);
   if (not_pointwise.empty()) {
     return schedulePointwise(segment, shape, context);

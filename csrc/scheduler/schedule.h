@@ -42,6 +42,8 @@ class SegmentShape {
   /// The dimensions of `tv` that loops run over, kept ones first, each in the order of the
   /// reference; `reduced` says how many stand at the end.
   std::vector<IterDomain*> orderedDims(const TensorView* tv, size_t& reduced) const;
+  /// Its elements come from other places of the operand (slice, padding, joining, lookup).
+  bool isMoved(IterDomain* id) const;
   /// Neighbours in memory wherever both occur, and both or neither in every input and output.
   bool mayMerge(IterDomain* outer, IterDomain* inner) const;
 
@@ -49,7 +51,10 @@ class SegmentShape {
   Fusion& segment_;
   std::vector<TensorView*> reductions_;
   std::unordered_map<const IterDomain*, size_t> sets_;
+  void findMoved();
+
   std::vector<bool> reduced_sets_;
+  std::vector<bool> moved_sets_;
   std::unordered_map<size_t, size_t> rank_; ///< of a set: its place in the reference
 };
 
@@ -58,6 +63,9 @@ ScheduleResult schedulePointwise(
     Fusion& segment,
     const SegmentShape& shape,
     const ScheduleContext& context);
+
+std::string whyNotTranspose(const Fusion& segment, const SegmentShape& shape);
+ScheduleResult scheduleTranspose(Fusion& segment, const SegmentShape& shape);
 
 std::string whyNotReduction(const SegmentShape& shape);
 ScheduleResult scheduleReduction(

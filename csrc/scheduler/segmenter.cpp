@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
 
 namespace nvfuser {
@@ -15,6 +16,10 @@ namespace {
 
 // Which dimensions the reductions of a group reduce.
 using Signature = std::set<size_t>;
+
+// Longest chain of nodes in one kernel: lowering walks it by recursion, and the compiler's time
+// grows faster than the text.
+constexpr int kLongestChain = 500;
 
 enum class Kind {
   Kernel,
@@ -43,6 +48,13 @@ class Segmenter {
       classify(expr);
     }
     for (Expr* expr : exprs_) {
+      if (kind_[expr] == Kind::Free) {
+        chain_[expr] = chainBefore(expr, std::nullopt) + 1;
+        views_[expr] = viewsBefore(expr) + 1;
+        if (views_[expr] > kLongestChain) {
+          kind_[expr] = Kind::Kernel;
+        }
+      }
       if (kind_[expr] != Kind::Free) {
         assign(expr);
       }
@@ -119,6 +131,34 @@ class Segmenter {
     return result;
   }
 
+  // The longest chain of nodes that leads to `expr`; with `level`, in one level only.
+  int chainBefore(const Expr* expr, std::optional<int> level) const {
+    int longest = 0;
+    for (const Val* in : expr->inputs()) {
+      const Expr* definition = in->isTensor() ? in->definition() : nullptr;
+      if (definition == nullptr || kind_.at(definition) == Kind::Library) {
+        continue;
+      }
+      const bool is_free = kind_.at(definition) == Kind::Free;
+      if (is_free || !level.has_value() || level_.at(definition) == *level) {
+        longest = std::max(longest, chain_.at(definition));
+      }
+    }
+    return longest;
+  }
+
+  // The same of views only.
+  int viewsBefore(const Expr* expr) const {
+    int longest = 0;
+    for (const Val* in : expr->inputs()) {
+      const Expr* definition = in->isTensor() ? in->definition() : nullptr;
+      if (definition != nullptr && kind_.at(definition) == Kind::Free) {
+        longest = std::max(longest, views_.at(definition));
+      }
+    }
+    return longest;
+  }
+
   // Levels count the changes between groups on the longest way to a node; a way never leads to a
   // lower level, so nodes of one level can run together without waiting for each other in a circle.
   void assign(Expr* expr) {
@@ -156,6 +196,13 @@ class Segmenter {
         ++level;
         joined.clear();
       }
+    }
+    chain_[expr] = chainBefore(expr, level) + 1;
+    if (is_kernel && chain_[expr] > kLongestChain) {
+      ++level;
+      joined.clear();
+      reduced = signatureOf(expr);
+      chain_[expr] = viewsBefore(expr) + 1;
     }
     size_t group = groups_.size();
     if (joined.empty()) {
@@ -395,6 +442,8 @@ class Segmenter {
   std::vector<Group> groups_;
   std::unordered_map<const Expr*, size_t> group_;
   std::unordered_map<const Expr*, int> level_;
+  std::unordered_map<const Expr*, int> chain_; ///< nodes on the longest way through kernels
+  std::unordered_map<const Expr*, int> views_; ///< of these, views and factories at the end
   std::vector<SegmentedGroup> result_;
   std::vector<size_t> numbers_; ///< of the groups that result_ begins with
 };

@@ -1,0 +1,152 @@
+// Transpose: an operand's innermost dimension is not the output's. Tiles of both dimensions are the
+// tasks. A tile of such an operand is copied first, along its own rows, so that every cache line is
+// used up when it is read, however the rows lie in the cache.
+#include <scheduler/schedule.h>
+
+#include <ir/builder.h>
+
+#include <algorithm>
+#include <set>
+
+namespace nvfuser {
+
+namespace {
+
+constexpr int64_t kTile = 32;
+
+// The innermost dimension in memory that is no broadcast.
+IterDomain* innermost(const TensorView* tv) {
+  for (auto it = tv->getMaybeAllocationDomain().rbegin();
+       it != tv->getMaybeAllocationDomain().rend();
+       ++it) {
+    if (!(*it)->isReduction() && !(*it)->isBroadcast() && !(*it)->extent()->isOneInt()) {
+      return *it;
+    }
+  }
+  return nullptr;
+}
+
+// The dimension of `out` that lies innermost in an input of the same rank at least 2, and not in
+// `out` itself.
+IterDomain* transposedDim(
+    const Fusion& segment,
+    const SegmentShape& shape,
+    const TensorView* out) {
+  IterDomain* last = innermost(out);
+  if (last == nullptr) {
+    return nullptr;
+  }
+  for (const Val* in : segment.inputs()) {
+    const auto* tv = in->as<TensorView>();
+    IterDomain* inner = innermost(tv);
+    if (inner == nullptr || shape.setOf(inner) == shape.setOf(last)) {
+      continue;
+    }
+    // The operand must have the output's innermost dimension as well, or it is a broadcast.
+    const auto& dims = tv->getLogicalDomain();
+    const bool has_last = std::any_of(dims.begin(), dims.end(), [&](IterDomain* id) {
+      return shape.setOf(id) == shape.setOf(last);
+    });
+    for (IterDomain* id : out->getLogicalDomain()) {
+      if (has_last && shape.setOf(id) == shape.setOf(inner)) {
+        return id;
+      }
+    }
+  }
+  return nullptr;
+}
+
+} // namespace
+
+std::string whyNotTranspose(const Fusion& segment, const SegmentShape& shape) {
+  if (!shape.reductions().empty()) {
+    return "the segment has reductions";
+  }
+  for (const Val* out : segment.outputs()) {
+    if (transposedDim(segment, shape, out->as<TensorView>()) == nullptr) {
+      return "every operand's innermost dimension is the output's";
+    }
+  }
+  return "";
+}
+
+namespace {
+
+// [tiles | rows of the tile in `second`'s order]
+void setTileLoops(
+    TensorView* tv,
+    const std::vector<IterDomain*>& dims,
+    IterDomain* other,
+    IterDomain* last,
+    bool last_is_innermost) {
+  const auto [last_tile, last_inner] = IterDomain::split(last, IrBuilder::constInt(kTile), true);
+  const auto [other_tile, other_inner] = IterDomain::split(other, IrBuilder::constInt(kTile), true);
+  IterDomain* tasks = nullptr;
+  for (IterDomain* id : dims) {
+    IterDomain* part = id == other ? other_tile : id == last ? last_tile : id;
+    tasks = tasks == nullptr ? part : IterDomain::merge(tasks, part);
+  }
+  tasks->parallelize(ParallelType::BIDx);
+  std::vector<IterDomain*> loop = {tasks, other_inner, last_inner};
+  if (!last_is_innermost) {
+    std::swap(loop[1], loop[2]);
+  }
+  for (IterDomain* id : tv->getLogicalDomain()) {
+    if (std::find(dims.begin(), dims.end(), id) == dims.end()) {
+      loop.push_back(id);
+    }
+  }
+  tv->setLoopDomain(std::move(loop));
+}
+
+} // namespace
+
+ScheduleResult scheduleTranspose(Fusion& segment, const SegmentShape& shape) {
+  size_t copies = 0;
+  const std::vector<Val*> inputs = segment.inputs();
+  std::set<const Val*> done;
+  for (Val* out : segment.outputs()) {
+    auto* tv = out->as<TensorView>();
+    size_t reduced = 0;
+    const std::vector<IterDomain*> dims = shape.orderedDims(tv, reduced);
+    IterDomain* other = transposedDim(segment, shape, tv);
+    IterDomain* last = dims.back();
+    setTileLoops(tv, dims, other, last, true);
+    for (Val* in : inputs) {
+      auto* operand = in->as<TensorView>();
+      IterDomain* inner = innermost(operand);
+      if (inner == nullptr || shape.setOf(inner) != shape.setOf(other) || done.contains(in)) {
+        continue;
+      }
+      // Its dimensions, in the order of the output's.
+      const auto domain = noReductions(operand->getLogicalDomain());
+      std::vector<size_t> places;
+      for (IterDomain* id : dims) {
+        const auto it = std::find_if(domain.begin(), domain.end(), [&](IterDomain* mine) {
+          return shape.setOf(mine) == shape.setOf(id);
+        });
+        if (it != domain.end()) {
+          places.push_back(static_cast<size_t>(it - domain.begin()));
+        }
+      }
+      if (places.size() != dims.size()) {
+        continue;
+      }
+      done.insert(in);
+      TensorView* tile = operand->cacheAfter();
+      std::vector<IterDomain*> tile_dims;
+      for (size_t place : places) {
+        tile_dims.push_back(tile->getLogicalDomain()[place]);
+      }
+      const auto like = [&](IterDomain* id) {
+        return tile_dims[std::find(dims.begin(), dims.end(), id) - dims.begin()];
+      };
+      setTileLoops(tile, tile_dims, like(other), like(last), false);
+      tile->setInlined(false);
+      ++copies;
+    }
+  }
+  return {"transpose", detail::concat("tiles of ", kTile, " by ", kTile, ", ", copies, " copied")};
+}
+
+} // namespace nvfuser
