@@ -10,7 +10,7 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
-from torch._subclasses.fake_tensor import FakeTensorMode
+from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from torch.fx import GraphModule, Node
 from torch.fx.experimental.proxy_tensor import make_fx
 from torch.fx.experimental.symbolic_shapes import ShapeEnv
@@ -21,6 +21,8 @@ FLASH = aten._scaled_dot_product_flash_attention
 EFFICIENT = aten._scaled_dot_product_efficient_attention
 CUDNN = aten._scaled_dot_product_cudnn_attention
 CPU_FLASH = aten._scaled_dot_product_flash_attention_for_cpu
+#: sizes that the symbols of `fake_tensors` stand for: batch, query and key heads, query and key length
+HINTS = {"n": 4, "h": 6, "g": 3, "l": 10, "s": 12}
 OVERRIDEABLE = aten._scaled_dot_product_fused_attention_overrideable
 
 
@@ -69,7 +71,7 @@ def fake_tensors(*shapes: Sequence[Any], dtype: torch.dtype = torch.bfloat16, de
     names = sorted({str(s).split("*")[-1] for shape in shapes for s in shape if isinstance(s, str)})
     mode = FakeTensorMode(shape_env=ShapeEnv() if names else None)
     # Different hints, because equal ones would become one symbol.
-    hints = torch.empty([10 + 2 * i for i in range(len(names))], device="meta")
+    hints = torch.empty([HINTS[name] for name in names], device="meta")
     symbols = dict(zip(names, mode.from_tensor(hints).shape)) if names else {}
 
     def size(of: Any) -> Any:
@@ -119,15 +121,38 @@ def fused_names(graph_module: Any) -> list[str]:
 
 
 def assert_metadata_is_valid(graph_module: Any) -> None:
-    """Every node's value has the shape, dtype and device that the call gives for the values of its arguments."""
+    """Every node's value has the shape and dtype that the call gives for the values of its arguments."""
     for node in graph_module.graph.nodes:
         value = node.meta.get("val")
-        if node.op != "call_function" or not isinstance(value, Tensor) or not hasattr(node.target, "_schema"):
+        if node.op != "call_function" or not isinstance(value, FakeTensor) or not hasattr(node.target, "_schema"):
             continue
-        args, kwargs = torch.fx.node.map_arg((node.args, node.kwargs), lambda n: n.meta["val"])
-        again = node.target(*args, **kwargs)
-        assert again.dtype == value.dtype and again.device == value.device, node
-        assert all(bool(a == b) for a, b in zip(again.shape, value.shape)) and again.ndim == value.ndim, node
+        assert all(
+            n.meta["val"].device == value.device for n in node.all_input_nodes if hasattr(n.meta["val"], "device")
+        )
+        with FakeTensorMode(shape_env=value.fake_mode.shape_env):
+            args, kwargs = torch.fx.node.map_arg((node.args, node.kwargs), lambda n: _on_meta(n.meta["val"]))
+            again = node.target(*args, **kwargs)
+        assert again.dtype == value.dtype and again.ndim == value.ndim, node
+        assert all(bool(a == b) for a, b in zip(again.shape, value.shape)), node
+
+
+def _on_meta(value: Any) -> Any:
+    # Calls on fake CUDA tensors ask for a device here and there; on the meta device they never do.
+    if not isinstance(value, Tensor):
+        return value
+    return torch.empty_strided(value.shape, value.stride(), dtype=value.dtype, device="meta")
+
+
+def call_of(graph_module: GraphModule) -> Node:
+    """The one call of a fused variant in a graph."""
+    (node,) = (n for n in graph_module.graph.nodes if "aten._scaled_dot_product" in str(n.target))
+    return node
+
+
+def output_of(call: Node) -> Node:
+    """The node that takes the attention output of a call."""
+    (node,) = (n for n in call.users if n.args[1] == 0)
+    return node
 
 
 def reference(q: Tensor, k: Tensor, v: Tensor, bias: Any = None, causal: bool = False, scale: Any = None) -> Tensor:
