@@ -30,4 +30,7 @@ void bindSchedule(pybind11::module_& schedule);
 void bindIdModel(pybind11::module_& idm);
 void bindAttention(pybind11::module_& m);
 
+/// The submodule kernel_cache.
+void bindKernelCache(pybind11::module_& m);
+
 } // namespace nvfuser::bindings

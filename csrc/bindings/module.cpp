@@ -41,4 +41,7 @@ PYBIND11_MODULE(_C_DIRECT, m) {
   auto idm = m.def_submodule("idm", "Which dimensions of a fusion are the same.");
   b::bindIdModel(idm);
   b::bindAttention(m);
+  auto kernel_cache =
+      m.def_submodule("kernel_cache", "Compiled CPU kernels, in memory and on disk.");
+  b::bindKernelCache(kernel_cache);
 }

@@ -1,23 +1,19 @@
-#include <runtime/kernel_cache.h>
-
-#include <ir/exceptions.h>
 #include <runtime/host_compiler.h>
+#include <runtime/kernel_cache.h>
+#include <runtime/kernel_disk.h>
+#include <runtime/private_folder.h>
+#include <runtime/single_flight.h>
 
 #include <dlfcn.h>
-#include <fcntl.h>
-#include <spawn.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <atomic>
 #include <cstdlib>
-#include <fstream>
-#include <functional>
-#include <iostream>
+#include <cstring>
+#include <exception>
+#include <system_error>
 #include <thread>
-#include <unordered_map>
-
-extern char** environ;
 
 namespace nvfuser {
 
@@ -27,102 +23,178 @@ void* LoadedLibrary::symbol(const char* name) const {
   return result;
 }
 
-void warnOnceNoCompiler(const std::string& reason) {
-  static std::once_flag once;
-  std::call_once(once, [&] {
-    std::cerr << "nvfuser: kernels are not generated, every segment is evaluated through ATen: "
-              << reason << "\n";
-  });
-}
-
 namespace {
 
-std::string privateFolder() {
-  static const std::string folder = [] {
-    const char* base = std::getenv("TMPDIR");
-    std::string name = std::string(base == nullptr ? "/tmp" : base) + "/nvfuser-XXXXXX";
-    NVF_CHECK(mkdtemp(name.data()) != nullptr, "no temporary folder: ", name);
-    return name;
-  }();
-  return folder;
+using Library = std::shared_ptr<LoadedLibrary>;
+
+std::atomic<int64_t> compiled_count{0};
+std::atomic<int64_t> disk_count{0};
+
+// Everything that decides what the machine code is and where it may run.
+std::string keyOf(const KernelSource& source, const HostCompiler& compiler) {
+  std::string key = "kernel 1\n" + cpuKey() + "\n" + compiler.version + "\n";
+  for (const auto* words : {&compiler.command, &compiler.flags, &source.flags}) {
+    for (const std::string& word : *words) {
+      key += std::to_string(word.size()) + " " + word + "\n";
+    }
+    key += "\n";
+  }
+  return key + source.text;
 }
 
-int spawnAndWait(std::vector<std::string> command, const std::string& log) {
-  std::vector<char*> argv;
-  for (std::string& part : command) {
-    argv.push_back(part.data());
-  }
-  argv.push_back(nullptr);
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_addopen(&actions, 2, log.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
-  pid_t pid = 0;
-  const int failed = posix_spawnp(&pid, argv[0], &actions, nullptr, argv.data(), environ);
-  posix_spawn_file_actions_destroy(&actions);
-  NVF_CHECK(failed == 0, "no C++ compiler: ", argv[0], " cannot be started");
-  int status = 0;
-  while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
-  }
-  return status;
+void* open(const std::string& path) {
+  return dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
 }
 
-std::shared_ptr<LoadedLibrary> compile(const KernelSource& source, size_t number) {
-  const std::string stem = privateFolder() + "/" + std::to_string(number);
-  std::ofstream(stem + ".cpp") << source.text;
-  std::vector<std::string> command = {
-      "g++",
-      "-std=c++20",
-      "-O3",
-      "-march=native",
-      "-fopenmp-simd",
-      "-fno-math-errno",
-      "-fno-trapping-math",
-      "-fwrapv",
-      "-fPIC",
-      "-shared",
-      "-w"};
-  command.insert(command.end(), source.flags.begin(), source.flags.end());
-  command.insert(command.end(), {"-o", stem + ".so", stem + ".cpp"});
-  const int status = spawnAndWait(command, stem + ".log");
-  std::ifstream log(stem + ".log");
-  const std::string message((std::istreambuf_iterator<char>(log)), {});
-  NVF_CHECK(status == 0, "the kernel ", stem, ".cpp does not compile: ", message);
-  void* handle = dlopen((stem + ".so").c_str(), RTLD_NOW | RTLD_LOCAL);
-  NVF_CHECK(handle != nullptr, "a compiled kernel cannot be loaded: ", dlerror());
+// Files of one compilation, removed whatever happens: a loaded library needs its name no more.
+struct WorkFiles {
+  std::string source;
+  std::string library;
+  WorkFiles() {
+    static std::atomic<int> number{0};
+    const std::string stem = privateFolder() + "/kernel" + std::to_string(number++);
+    source = stem + ".cpp";
+    library = stem + ".so";
+  }
+  ~WorkFiles() {
+    unlink(source.c_str());
+    unlink(library.c_str());
+  }
+};
+
+Library compile(
+    const KernelSource& source,
+    const HostCompiler& compiler,
+    const KernelDisk& disk,
+    const std::string& key) {
+  const WorkFiles files;
+  if (const int error = writeNewFile(files.source, source.text)) {
+    throw CompileError(
+        detail::concat(
+            "the kernel ",
+            source.name,
+            " cannot be compiled: ",
+            files.source,
+            ": ",
+            std::strerror(error)));
+  }
+  const std::string said =
+      compileFile(compiler, joinWords(compiler.flags, source.flags), files.source, files.library);
+  if (!said.empty()) {
+    const auto kept = disk.keepText(key, source.text);
+    throw CompileError(
+        detail::concat(
+            "the kernel ",
+            source.name,
+            " does not compile: ",
+            said,
+            kept ? "\nits text is kept in " + *kept : ""));
+  }
+  ++compiled_count;
+  // From the cache's folder where possible: temporary folders are mounted noexec on some machines.
+  void* handle = nullptr;
+  if (const auto bytes = readFile(files.library, true)) {
+    const auto stored = disk.storeLibrary(key, *bytes);
+    handle = stored ? open(*stored) : nullptr;
+  }
+  handle = handle == nullptr ? open(files.library) : handle;
+  if (handle == nullptr) {
+    throw CompileError(
+        detail::concat("the kernel ", source.name, " cannot be loaded: ", dlerror()));
+  }
   return std::make_shared<LoadedLibrary>(handle);
+}
+
+Library fromDisk(const KernelDisk& disk, const std::string& key) {
+  const auto path = disk.findLibrary(key);
+  void* handle = path ? open(*path) : nullptr;
+  if (handle == nullptr) {
+    return nullptr;
+  }
+  ++disk_count;
+  return std::make_shared<LoadedLibrary>(handle);
+}
+
+struct DiskLock {
+  DiskLock(const KernelDisk& disk, const std::string& key)
+      : disk(disk), key(key), held(disk.lock(key)) {}
+  ~DiskLock() {
+    disk.unlock(key, held);
+  }
+  const KernelDisk& disk;
+  const std::string& key;
+  int held;
+};
+
+Library load(const KernelSource& source, const HostCompiler& compiler, const std::string& key) {
+  const KernelDisk disk = kernelDisk();
+  if (Library library = fromDisk(disk, key)) {
+    return library;
+  }
+  const DiskLock lock(disk, key);
+  // Another process may have compiled it while this one waited.
+  if (Library library = lock.held >= 0 ? fromDisk(disk, key) : nullptr) {
+    return library;
+  }
+  return compile(source, compiler, disk, key);
+}
+
+size_t compileThreads() {
+  const char* text = std::getenv("NVFUSER_COMPILE_THREADS");
+  const int asked = text == nullptr ? 0 : std::atoi(text);
+  return asked > 0 ? static_cast<size_t>(asked)
+                   : std::max<size_t>(1, std::thread::hardware_concurrency());
 }
 
 } // namespace
 
-std::shared_ptr<LoadedLibrary> compileAndLoad(const KernelSource& source) {
-  struct Entry {
-    std::once_flag once;
-    std::shared_ptr<LoadedLibrary> library;
-    size_t number;
-  };
-  static std::mutex mutex;
-  static std::unordered_map<std::string, std::shared_ptr<Entry>> entries;
-  std::shared_ptr<Entry> entry;
-  {
-    std::lock_guard lock(mutex);
-    auto& place = entries[source.text];
-    if (place == nullptr) {
-      place = std::make_shared<Entry>();
-      place->number = entries.size();
-    }
-    entry = place;
+Library compileAndLoad(const KernelSource& source) {
+  // Never destroyed: threads of the host program may still compile while the process ends.
+  static auto& libraries = *new SingleFlight<Library>;
+  const auto compiler = hostCompiler();
+  if (!*compiler) {
+    throw CompileError(compiler->reason);
   }
-  std::call_once(entry->once, [&] { entry->library = compile(source, entry->number); });
-  return entry->library;
+  const std::string key = keyOf(source, *compiler);
+  return libraries.get(key, [&] { return load(source, *compiler, key); });
 }
 
-std::vector<std::shared_ptr<LoadedLibrary>> compileAndLoadAll(
-    const std::vector<KernelSource>& sources) {
-  std::vector<std::shared_ptr<LoadedLibrary>> result;
-  for (const KernelSource& source : sources) {
-    result.push_back(compileAndLoad(source));
+std::vector<Library> compileAndLoadAll(const std::vector<KernelSource>& sources) {
+  std::vector<Library> results(sources.size());
+  std::vector<std::exception_ptr> errors(sources.size());
+  std::atomic<size_t> next{0};
+  const auto work = [&] {
+    for (size_t i = next++; i < sources.size(); i = next++) {
+      try {
+        results[i] = compileAndLoad(sources[i]);
+      } catch (...) {
+        errors[i] = std::current_exception();
+      }
+    }
+  };
+  std::vector<std::thread> threads;
+  const size_t count = std::min(compileThreads(), sources.size());
+  for (size_t i = 1; i < count; ++i) {
+    try {
+      threads.emplace_back(work);
+    } catch (const std::system_error&) {
+      break; // the others do its part
+    }
   }
-  return result;
+  work();
+  for (std::thread& thread : threads) {
+    thread.join();
+  }
+  for (const std::exception_ptr& error : errors) {
+    if (error) {
+      std::rethrow_exception(error);
+    }
+  }
+  return results;
+}
+
+KernelCacheCounts kernelCacheCounts() {
+  return {compiled_count, disk_count};
 }
 
 } // namespace nvfuser

@@ -1,8 +1,10 @@
 // Compiled kernels, in memory and on disk.
 #pragma once
 
+#include <ir/exceptions.h>
+
+#include <cstdint>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
@@ -12,6 +14,12 @@ struct KernelSource {
   std::string name; ///< for messages
   std::string text;
   std::vector<std::string> flags; ///< beside the standard ones
+};
+
+/// A kernel cannot be compiled or loaded: what the compiler said, the command, where the text lies.
+class CompileError : public UserError {
+ public:
+  explicit CompileError(const std::string& message) : UserError(ErrorKind::Runtime, message) {}
 };
 
 /// A shared library that stays loaded for the life of the process.
@@ -26,10 +34,18 @@ class LoadedLibrary {
 };
 
 /// The library compiled from the text; thread-safe, and compiled only when neither memory nor disk
-/// has it. RuntimeError with the compiler's message and the command when that fails.
+/// has it. CompileError when that fails or there is no compiler.
 std::shared_ptr<LoadedLibrary> compileAndLoad(const KernelSource& source);
-/// The same for several, in parallel.
+/// The same for several, in parallel: NVFUSER_COMPILE_THREADS compilers at a time, else one for
+/// each hardware thread.
 std::vector<std::shared_ptr<LoadedLibrary>> compileAndLoadAll(
     const std::vector<KernelSource>& sources);
+
+/// What this process has done so far.
+struct KernelCacheCounts {
+  int64_t compiled = 0;
+  int64_t from_disk = 0;
+};
+KernelCacheCounts kernelCacheCounts();
 
 } // namespace nvfuser

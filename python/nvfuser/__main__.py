@@ -1,4 +1,4 @@
-"""The command line: ``python -m nvfuser info | demo | explain`` and ``python -m nvfuser --cmake-prefix-path``."""
+"""The command line: ``python -m nvfuser info | demo | explain | cache`` and ``python -m nvfuser --cmake-prefix-path``."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def main(argv: list[str] | None = None) -> int:
         "--cmake-prefix-path", action="store_true", help="print what CMAKE_PREFIX_PATH needs for find_package(nvfuser)"
     )
     parser.add_argument("--version", action="store_true", help="print the version")
-    commands = parser.add_subparsers(dest="command", metavar="{info,demo,explain}")
+    commands = parser.add_subparsers(dest="command", metavar="{info,demo,explain,cache}")
     commands.add_parser("info", help="versions, devices, compilers, CUDA libraries, attention backends")
     demo = commands.add_parser("demo", help="run a small language model through the fusion IR and check it")
     demo.add_argument("--device", default=None, help="cpu or cuda (default: cuda where there is one)")
@@ -25,6 +25,9 @@ def main(argv: list[str] | None = None) -> int:
         action="store_true",
         help="run it once with its example inputs, and name the attention backends that ran",
     )
+    cache = commands.add_parser("cache", help="the cache of compiled CPU kernels")
+    cache.add_argument("--clear", action="store_true", help="remove the kernels on disk")
+    cache.add_argument("--json", action="store_true", help="print JSON")
     arguments = parser.parse_args(argv)
 
     try:
@@ -49,11 +52,27 @@ def main(argv: list[str] | None = None) -> int:
             return run(device=arguments.device)
         if arguments.command == "explain":
             return _explain(arguments.program, as_json=arguments.json, run=arguments.run)
+        if arguments.command == "cache":
+            return _cache(clear=arguments.clear, as_json=arguments.json)
     except ImportError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
     parser.print_help(sys.stderr)
     return 2
+
+
+def _cache(*, clear: bool, as_json: bool) -> int:
+    """Shows the kernel cache, or empties it."""
+    import json
+
+    from nvfuser import cache
+
+    if not clear:
+        cache.print_info(as_json=as_json)
+        return 0
+    removed = cache.clear()
+    print(json.dumps({"removed": removed}) if as_json else f"removed {removed} compiled kernels")
+    return 0
 
 
 def _explain(path: str, *, as_json: bool, run: bool) -> int:
