@@ -27,6 +27,34 @@ bool containsPosition(const KernelBody& body) {
   });
 }
 
+bool dependsOn(Index index, Index part) {
+  return index != nullptr &&
+      (index == part || dependsOn(index->a, part) || dependsOn(index->b, part));
+}
+
+// Whether the next round's element is the next one in memory.
+bool isConsecutive(Index index, Index variable) {
+  if (index == variable) {
+    return true;
+  }
+  if (index->op == IndexOp::Add) {
+    const bool in_a = dependsOn(index->a, variable);
+    const bool in_b = dependsOn(index->b, variable);
+    return in_a != in_b && isConsecutive(in_a ? index->a : index->b, variable);
+  }
+  return index->op == IndexOp::Sub && !dependsOn(index->b, variable) &&
+      isConsecutive(index->a, variable);
+}
+
+// Single stores beat the processor's scatters.
+bool scatters(const KernelLoop& loop) {
+  return std::any_of(loop.body.begin(), loop.body.end(), [&](const auto& node) {
+    const auto* store = std::get_if<KernelStore>(&node->what);
+    return store != nullptr && store->index != nullptr &&
+        dependsOn(store->index, loop.variable) && !isConsecutive(store->index, loop.variable);
+  });
+}
+
 bool dependsOnRegister(Index index) {
   return index != nullptr &&
       (index->op == IndexOp::Value || dependsOnRegister(index->a) || dependsOnRegister(index->b));
@@ -274,7 +302,7 @@ class Printer {
       has_plain_accumulator = has_plain_accumulator || name.empty();
       clauses.push_back(" reduction(" + name + ":a" + std::to_string(accumulate->buffer) + ")");
     }
-    if (innermost && !has_plain_accumulator) {
+    if (innermost && !has_plain_accumulator && !scatters(loop)) {
       std::string pragma = "#pragma omp simd";
       for (const std::string& clause : clauses) {
         pragma += clause;

@@ -26,16 +26,35 @@ NVF_S1(lgamma) NVF_S2(fmod) NVF_S2(nextafter)
 )";
 
 constexpr const char* kTypes = R"(
-struct nvf_bf16 { unsigned short bits; };
-typedef _Float16 nvf_half;
-static inline float nvf_float(nvf_bf16 x) { return __builtin_bit_cast(float, (unsigned)x.bits << 16); }
-static inline float nvf_float(nvf_half x) { return (float)x; }
+// The bits of half types: what the compiler vectorises best.
+typedef unsigned short nvf_bf16;
+typedef unsigned short nvf_half;
+static inline float nvf_from_bf16(nvf_bf16 x) { return __builtin_bit_cast(float, (unsigned)x << 16); }
 static inline nvf_bf16 nvf_to_bf16(float x) {
   const unsigned u = __builtin_bit_cast(unsigned, x);
   const unsigned rounded = (u + 0x7fffu + ((u >> 16) & 1u)) >> 16;
-  return nvf_bf16{(unsigned short)(x != x ? 0x7fc0u : rounded)};
+  return (nvf_bf16)(x != x ? 0x7fc0u : rounded);
 }
-static inline nvf_half nvf_to_half(float x) { return (nvf_half)x; }
+static inline float nvf_from_half(nvf_half x) {
+  const unsigned shifted = ((unsigned)x & 0x7fffu) << 13;
+  const unsigned exponent = shifted & 0x0f800000u;
+  // A subnormal is a number with the smallest exponent, less that number's leading 1.
+  const float subnormal = __builtin_bit_cast(float, shifted + 0x38800000u) - __builtin_bit_cast(float, 0x38800000u);
+  const unsigned normal = shifted + (exponent == 0x0f800000u ? 0x70000000u : 0x38000000u);
+  const unsigned magnitude = exponent == 0 ? __builtin_bit_cast(unsigned, subnormal) : normal;
+  return __builtin_bit_cast(float, magnitude | (((unsigned)x & 0x8000u) << 16));
+}
+static inline nvf_half nvf_to_half(float x) {
+  const unsigned u = __builtin_bit_cast(unsigned, x);
+  const unsigned magnitude = u & 0x7fffffffu;
+  // Adding 0.5 lets the processor round to a multiple of 2^-24.
+  const unsigned subnormal =
+      __builtin_bit_cast(unsigned, __builtin_bit_cast(float, magnitude) + 0.5f) - 0x3f000000u;
+  const unsigned normal = (magnitude + 0xc8000fffu + ((magnitude >> 13) & 1u)) >> 13;
+  const unsigned finite = magnitude < 0x38800000u ? subnormal : normal;
+  const unsigned rounded = magnitude > 0x7f800000u ? 0x7e00u : magnitude >= 0x47800000u ? 0x7c00u : finite;
+  return (nvf_half)(rounded | ((u >> 16) & 0x8000u));
+}
 )";
 
 constexpr const char* kFunctions = R"(

@@ -265,7 +265,8 @@ std::string cpuCast(std::string_view text, DataType from, DataType to) {
     return x;
   }
   if (isHalf(from)) {
-    return cpuCast("nvf_float(" + x + ")", DataType::Float, to);
+    const char* widen = from == DataType::Half ? "nvf_from_half(" : "nvf_from_bf16(";
+    return cpuCast(widen + x + ")", DataType::Float, to);
   }
   if (to == DataType::Half) {
     return "nvf_to_half((float)(" + x + "))";

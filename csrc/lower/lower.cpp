@@ -4,6 +4,7 @@
 #include <lower/loop_nest.h>
 #include <lower/split_loops.h>
 
+#include <analysis/id_graph.h>
 #include <analysis/logical_domain_map.h>
 
 #include <algorithm>
@@ -126,6 +127,26 @@ class Lowering {
       if (!root.loops[i]->isReduction()) {
         result.push_back(root.loops[i]);
       }
+    }
+    if (root.tv->hasAllocation()) {
+      // The array lies in the order of the dimensions that the loops come from.
+      const auto& order = root.tv->getMaybeAllocationDomain();
+      std::unordered_map<const IterDomain*, size_t> place;
+      for (size_t i = 0; i < order.size(); ++i) {
+        place[order[i]] = i;
+      }
+      for (const Expr* transform : root.transforms) {
+        size_t innermost = 0;
+        for (const IterDomain* in : domainsOf(transform->inputs())) {
+          innermost = std::max(innermost, place[in]);
+        }
+        for (const IterDomain* made : domainsOf(transform->outputs())) {
+          place[made] = innermost;
+        }
+      }
+      std::stable_sort(result.begin(), result.end(), [&](auto* a, auto* b) {
+        return place[a] < place[b];
+      });
     }
     return result;
   }

@@ -1,6 +1,6 @@
 // Transpose: an operand's innermost dimension is not the output's. Tiles of both dimensions are the
-// tasks. A tile of such an operand is copied first, along its own rows, so that every cache line is
-// used up when it is read, however the rows lie in the cache.
+// tasks. A tile of such an operand is copied first, read along its own rows and written along the
+// output's, so that every cache line is used up when it is read, however the rows lie in the cache.
 #include <scheduler/schedule.h>
 
 #include <ir/builder.h>
@@ -12,7 +12,8 @@ namespace nvfuser {
 
 namespace {
 
-constexpr int64_t kTile = 32;
+constexpr int64_t kLineBytes = 64;
+constexpr int64_t kTileRows = 64; // along the operand's innermost dimension
 
 // The innermost dimension in memory that is no broadcast.
 IterDomain* innermost(const TensorView* tv) {
@@ -72,15 +73,17 @@ std::string whyNotTranspose(const Fusion& segment, const SegmentShape& shape) {
 
 namespace {
 
-// [tiles | rows of the tile in `second`'s order]
+// [tiles | the two dimensions of a tile]
 void setTileLoops(
     TensorView* tv,
+    int64_t columns,
     const std::vector<IterDomain*>& dims,
     IterDomain* other,
     IterDomain* last,
     bool last_is_innermost) {
-  const auto [last_tile, last_inner] = IterDomain::split(last, IrBuilder::constInt(kTile), true);
-  const auto [other_tile, other_inner] = IterDomain::split(other, IrBuilder::constInt(kTile), true);
+  const auto [last_tile, last_inner] = IterDomain::split(last, IrBuilder::constInt(columns), true);
+  const auto [other_tile, other_inner] =
+      IterDomain::split(other, IrBuilder::constInt(kTileRows), true);
   IterDomain* tasks = nullptr;
   for (IterDomain* id : dims) {
     IterDomain* part = id == other ? other_tile : id == last ? last_tile : id;
@@ -111,7 +114,8 @@ ScheduleResult scheduleTranspose(Fusion& segment, const SegmentShape& shape) {
     const std::vector<IterDomain*> dims = shape.orderedDims(tv, reduced);
     IterDomain* other = transposedDim(segment, shape, tv);
     IterDomain* last = dims.back();
-    setTileLoops(tv, dims, other, last, true);
+    const int64_t columns = kLineBytes * 8 / dataTypeSizeBits(tv->dtype());
+    setTileLoops(tv, columns, dims, other, last, true);
     for (Val* in : inputs) {
       auto* operand = in->as<TensorView>();
       IterDomain* inner = innermost(operand);
@@ -141,12 +145,20 @@ ScheduleResult scheduleTranspose(Fusion& segment, const SegmentShape& shape) {
       const auto like = [&](IterDomain* id) {
         return tile_dims[std::find(dims.begin(), dims.end(), id) - dims.begin()];
       };
-      setTileLoops(tile, tile_dims, like(other), like(last), false);
+      std::vector<IterDomain*> order;
+      for (IterDomain* id : tile->getLogicalDomain()) {
+        if (id != like(last) && id != like(other)) {
+          order.push_back(id);
+        }
+      }
+      order.insert(order.end(), {like(other), like(last)});
+      tile->setAllocationDomain(order, true);
+      setTileLoops(tile, columns, tile_dims, like(other), like(last), false);
       tile->setInlined(false);
       ++copies;
     }
   }
-  return {"transpose", detail::concat("tiles of ", kTile, " by ", kTile, ", ", copies, " copied")};
+  return {"transpose", detail::concat("tiles of ", kTileRows, " rows, ", copies, " copied")};
 }
 
 } // namespace nvfuser
