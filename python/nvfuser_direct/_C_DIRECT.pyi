@@ -8,7 +8,8 @@ import typing
 from nvfuser_direct import ops
 from nvfuser_direct import schedule
 from nvfuser_direct import idm
-__all__: list[str] = ['BroadcastOp', 'CacheOp', 'CommunicatorBackend', 'DataType', 'Expr', 'Fusion', 'FusionExecutorCache', 'FusionGuard', 'IdMappingMode', 'InternalError', 'IterDomain', 'LoadStoreOpType', 'MatmulBufferingLoopLevel', 'MatmulCircularBufferingStrategy', 'MatmulTileRasterizationOrder', 'MatmulTilingStrategy', 'MemoryType', 'Merge', 'MmaMacroArch', 'ParallelType', 'ReshapeOp', 'SchedulerType', 'Split', 'SqueezeOp', 'Statement', 'TensorDomain', 'TensorView', 'Val', 'compute_tensor_descriptor', 'define_scalar', 'define_tensor', 'get_val_tolerances', 'idm', 'last_sdpa_backend', 'ops', 'reset_sdpa_run_counts', 'rng_state_form', 'schedule', 'sdpa_backends', 'sdpa_run_counts', 'sdpa_run_log', 'translate_fusion']
+from nvfuser_direct import kernel_cache
+__all__: list[str] = ['BroadcastOp', 'CacheOp', 'CommunicatorBackend', 'DataType', 'Expr', 'Fusion', 'FusionExecutorCache', 'FusionGuard', 'IdMappingMode', 'InternalError', 'IterDomain', 'LoadStoreOpType', 'MatmulBufferingLoopLevel', 'MatmulCircularBufferingStrategy', 'MatmulTileRasterizationOrder', 'MatmulTilingStrategy', 'MemoryType', 'Merge', 'MmaMacroArch', 'ParallelType', 'ReshapeOp', 'SchedulerType', 'Split', 'SqueezeOp', 'Statement', 'TensorDomain', 'TensorView', 'Val', 'compute_tensor_descriptor', 'define_scalar', 'define_tensor', 'get_val_tolerances', 'idm', 'kernel_cache', 'last_sdpa_backend', 'ops', 'reset_sdpa_run_counts', 'rng_state_form', 'schedule', 'sdpa_backends', 'sdpa_run_counts', 'sdpa_run_log', 'translate_fusion']
 class DataType:
     """
     Element types of tensors and types of scalars.

@@ -56,6 +56,7 @@ from nvfuser_direct.multidevice import execute_with_dtensors as execute_with_dte
 from nvfuser_direct.kernels import get_fusion_profile as get_fusion_profile
 from nvfuser_direct._C_DIRECT import get_val_tolerances as get_val_tolerances
 from nvfuser_direct import idm as idm
+from nvfuser_direct import kernel_cache as kernel_cache
 from nvfuser_direct._C_DIRECT import last_sdpa_backend as last_sdpa_backend
 from nvfuser_direct import multidevice as multidevice
 from nvfuser_direct import ops as ops

@@ -9,7 +9,7 @@ import typing
 __all__: list[str] = ['bounded_transform_backward', 'can_schedule', 'compute_heuristics', 'find_compatible_schedulers', 'inline_at', 'inline_most', 'parallelize_like', 'schedule', 'transform_like', 'warp_specialize']
 def bounded_transform_backward(from_: nvfuser_direct._C_DIRECT.TensorView, pos: int, to: collections.abc.Sequence[nvfuser_direct._C_DIRECT.TensorView], propagate_parallel_type: bool = False) -> None:
     """
-    Gives the producers of `from`, back to the tensors of the list `to`, the loops of `from` left of `pos`.
+    Gives the producers of `from`, back to the tensors of the list `to` but without these, the loops of `from` left of `pos`.
     """
 def can_schedule(*args, **kwargs) -> typing.Any:
     """

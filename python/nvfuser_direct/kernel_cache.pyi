@@ -1,0 +1,27 @@
+# Written by tools/gen_stubs.py from the docstrings of the extension.
+"""
+Compiled CPU kernels, in memory and on disk.
+"""
+from __future__ import annotations
+import collections.abc
+__all__: list[str] = ['Library', 'clear', 'compile', 'info']
+class Library:
+    """
+    A compiled kernel that is loaded into this process.
+    """
+    def symbol(self, name: str) -> int:
+        """
+        The address of a function. RuntimeError when there is none of that name.
+        """
+def clear() -> int:
+    """
+    Removes the kernels on disk; their number. Loaded ones stay loaded.
+    """
+def compile(text: str, name: str = 'kernel', flags: collections.abc.Sequence[str] = []) -> Library:
+    """
+    Compiles a C++ text, or takes it from the cache. RuntimeError with what the compiler said.
+    """
+def info() -> dict:
+    """
+    Folder, size, compiler and processor of the cache of compiled kernels.
+    """
