@@ -93,18 +93,15 @@ std::string fileIdentity(const HostCompiler& compiler) {
 }
 
 std::string tryFlags(const HostCompiler& compiler, const std::vector<std::string>& flags) {
-  static std::atomic<int> number{0};
-  const std::string stem = privateFolder() + "/probe" + std::to_string(number++);
+  const PrivateFolder folder;
+  const std::string stem = folder.path() + "/probe";
   const std::string text =
       "extern \"C\" void nvf_probe(float* x, long n) {\n#pragma omp simd\n"
       "  for (long i = 0; i < n; ++i) x[i] += 1.0f;\n}\n";
   if (writeNewFile(stem + ".cpp", text) != 0) {
-    return "the temporary folder " + privateFolder() + " cannot be written";
+    return "the temporary folder " + folder.path() + " cannot be written";
   }
-  const std::string said = compileFile(compiler, flags, stem + ".cpp", stem + ".so");
-  unlink((stem + ".cpp").c_str());
-  unlink((stem + ".so").c_str());
-  return said;
+  return compileFile(compiler, flags, stem + ".cpp", stem + ".so");
 }
 
 // Fills in the flags; returns why the compiler is of no use, or nothing.

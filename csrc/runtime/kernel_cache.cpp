@@ -46,40 +46,29 @@ void* open(const std::string& path) {
   return dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
 }
 
-// Files of one compilation, removed whatever happens: a loaded library needs its name no more.
-struct WorkFiles {
-  std::string source;
-  std::string library;
-  WorkFiles() {
-    static std::atomic<int> number{0};
-    const std::string stem = privateFolder() + "/kernel" + std::to_string(number++);
-    source = stem + ".cpp";
-    library = stem + ".so";
-  }
-  ~WorkFiles() {
-    unlink(source.c_str());
-    unlink(library.c_str());
-  }
-};
-
 Library compile(
     const KernelSource& source,
     const HostCompiler& compiler,
     const KernelDisk& disk,
     const std::string& key) {
-  const WorkFiles files;
-  if (const int error = writeNewFile(files.source, source.text)) {
+  // Gone at the end: a loaded library needs its name no more.
+  const PrivateFolder folder;
+  // Numbered: the loader takes a second library of one name for the first.
+  static std::atomic<int> number{0};
+  const std::string source_path = folder.path() + "/kernel.cpp";
+  const std::string library_path = folder.path() + "/kernel" + std::to_string(number++) + ".so";
+  if (const int error = writeNewFile(source_path, source.text)) {
     throw CompileError(
         detail::concat(
             "the kernel ",
             source.name,
             " cannot be compiled: ",
-            files.source,
+            source_path,
             ": ",
             std::strerror(error)));
   }
   const std::string said =
-      compileFile(compiler, joinWords(compiler.flags, source.flags), files.source, files.library);
+      compileFile(compiler, joinWords(compiler.flags, source.flags), source_path, library_path);
   if (!said.empty()) {
     const auto kept = disk.keepText(key, source.text);
     throw CompileError(
@@ -93,11 +82,11 @@ Library compile(
   ++compiled_count;
   // From the cache's folder where possible: temporary folders are mounted noexec on some machines.
   void* handle = nullptr;
-  if (const auto bytes = readFile(files.library, true)) {
+  if (const auto bytes = readFile(library_path, true)) {
     const auto stored = disk.storeLibrary(key, *bytes);
     handle = stored ? open(*stored) : nullptr;
   }
-  handle = handle == nullptr ? open(files.library) : handle;
+  handle = handle == nullptr ? open(library_path) : handle;
   if (handle == nullptr) {
     throw CompileError(
         detail::concat("the kernel ", source.name, " cannot be loaded: ", dlerror()));

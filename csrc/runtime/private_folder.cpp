@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -115,7 +116,7 @@ void removeFolder(const std::string& folder) {
   rmdir(folder.c_str());
 }
 
-// Holds the lock for the life of the process; the kernel gives it back after a kill.
+// The descriptor that holds the lock, which a kill gives back; -1 when another process has it.
 int lockFolder(const std::string& folder) {
   const int fd = open((folder + "/lock").c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
   if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) != 0) {
@@ -150,50 +151,38 @@ void removeStaleFolders(const std::string& base, const std::string& prefix) {
   }
 }
 
-struct Folder {
-  std::string path;
-  pid_t pid = 0;
-  ~Folder() {
-    if (pid == getpid()) {
-      removeFolder(path);
-    }
-  }
-};
+} // namespace
 
-std::string makeFolder() {
+PrivateFolder::PrivateFolder() {
   const char* named = std::getenv("TMPDIR");
   const std::string prefix = "nvfuser-" + std::to_string(geteuid()) + "-";
-  for (std::string base :
-       {std::string(named == nullptr ? "" : named), std::string("/tmp"), std::string("/dev/shm")}) {
+  const std::string bases[] = {named == nullptr ? "" : named, "/tmp", "/dev/shm"};
+  for (const std::string& base : bases) {
     // A relative name would change its meaning with the next chdir.
     if (!base.starts_with('/')) {
       continue;
     }
-    std::string path = base + "/" + prefix + "XXXXXX";
-    if (mkdtemp(path.data()) == nullptr) {
+    path_ = base + "/" + prefix + "XXXXXX";
+    if (mkdtemp(path_.data()) == nullptr) {
       continue;
     }
-    if (lockFolder(path) < 0) {
-      removeFolder(path);
+    lock_ = lockFolder(path_);
+    if (lock_ < 0) {
+      removeFolder(path_);
       continue;
     }
-    removeStaleFolders(base, prefix);
-    return path;
+    static std::atomic<bool> swept{false};
+    if (!swept.exchange(true)) {
+      removeStaleFolders(base, prefix);
+    }
+    return;
   }
   NVF_CHECK(false, "no temporary folder can be made below $TMPDIR, /tmp or /dev/shm");
-  return {};
 }
 
-} // namespace
-
-std::string privateFolder() {
-  static Folder folder;
-  std::lock_guard lock(forkSafeMutex());
-  if (folder.pid != getpid()) {
-    folder.path = makeFolder();
-    folder.pid = getpid();
-  }
-  return folder.path;
+PrivateFolder::~PrivateFolder() {
+  removeFolder(path_);
+  close(lock_);
 }
 
 } // namespace nvfuser

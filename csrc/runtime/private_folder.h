@@ -1,4 +1,4 @@
-// Small file helpers, and a folder of temporary files that belongs to this process.
+// Small file helpers, and a folder for temporary files.
 #pragma once
 
 #include <cstdint>
@@ -8,10 +8,23 @@
 
 namespace nvfuser {
 
-/// A folder that only this user can enter, below $TMPDIR, /tmp or /dev/shm; removed at exit, or by
-/// a later process after a kill. The child of a fork gets its own. RuntimeError when none can be
-/// made.
-std::string privateFolder();
+/// A folder that only this user can enter, below $TMPDIR, /tmp or /dev/shm. It goes with the
+/// object, or, after a kill, by the hand of a later process.
+class PrivateFolder {
+ public:
+  /// RuntimeError when none can be made.
+  PrivateFolder();
+  ~PrivateFolder();
+  PrivateFolder(const PrivateFolder&) = delete;
+  PrivateFolder& operator=(const PrivateFolder&) = delete;
+  const std::string& path() const {
+    return path_;
+  }
+
+ private:
+  std::string path_;
+  int lock_ = -1; // held as long as the process lives and the object does
+};
 
 /// The whole regular file, no symbolic link followed; none when it cannot be read, or with
 /// `ours_only` when another user owns it or can write it.
