@@ -44,6 +44,8 @@ def folder(tmp_path, monkeypatch):
     """An empty cache folder that already knows the compiler's flags."""
     path = tmp_path / "cache"
     monkeypatch.setenv("NVFUSER_CACHE_DIR", str(path))
+    tmp_path.joinpath("tmp").mkdir()
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "tmp"))
     cache.info()
     return path
 
@@ -279,7 +281,16 @@ def test_a_full_disk_is_one_warning(folder):
 
 def test_a_folder_that_cannot_be_made_is_one_warning(tmp_path):
     tmp_path.joinpath("file").write_text("")
-    done = run_python(TWO, NVFUSER_CACHE_DIR=str(tmp_path / "file" / "cache"))
+    # Temporary folders of killed processes: an old one goes, a young one may be in use.
+    ours = f"nvfuser-{os.geteuid()}-"
+    old, young, theirs = (tmp_path / name for name in (ours + "old123", ours + "young1", "nvfuser-other"))
+    for path in (old, young, theirs):
+        path.mkdir()
+        path.joinpath("kernel.cpp").write_text("")
+    for path in (old, theirs):
+        os.utime(path, (1, 1))
+    done = run_python(TWO, NVFUSER_CACHE_DIR=str(tmp_path / "file" / "cache"), TMPDIR=str(tmp_path))
+    assert not old.exists() and young.exists() and theirs.exists()
     assert done.stdout.split() == ["41", "42"], done.stderr
     assert done.stderr.count("nvfuser:") == 1
     assert "kept in memory only" in done.stderr
