@@ -224,13 +224,14 @@ def test_views_behind_a_projection_stay():
     assert shaped == [aten.reshape.default, aten.reshape.default, aten.view.default, aten.view.default]
 
 
-@pytest.mark.parametrize("kind", ["as_strided", "write"])
+@pytest.mark.parametrize("kind", ["as_strided", "write to a view", "write to what is contiguous"])
 def test_layout_that_must_stay_is_restored_by_a_copy(kind):
     def function(q, k):
         y = FLASH(q, k, k)[0]
         if kind == "as_strided":
             return y, torch.as_strided(y, (2, 9, 6 * 16), (9 * 96, 96, 1))
-        flat = y.transpose(1, 2).view(2, 9, 96)
+        tokens = y.transpose(1, 2)
+        flat = tokens.view(2, 9, 96) if "view" in kind else aten.contiguous(tokens).view(2, 9, 96)
         flat.mul_(2)
         return y, flat
 
@@ -240,12 +241,24 @@ def test_layout_that_must_stay_is_restored_by_a_copy(kind):
     assert aten.reshape.default not in targets(result.graph_module)
     assert_metadata_is_valid(result.graph_module)
     q, k = torch.randn(Q, dtype=torch.float64), torch.randn(KV, dtype=torch.float64)
-    expected = reference(q, k, k) * (2 if kind == "write" else 1)
+    expected = reference(q, k, k) * (2 if "write" in kind else 1)
     with torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.MATH):
         y, flat = result.graph_module(q, k)
     assert y.stride() == (9 * 96, 16, 96, 1)
     torch.testing.assert_close(y, expected, rtol=0, atol=1e-14)
     torch.testing.assert_close(flat, expected.transpose(1, 2).flatten(2), rtol=0, atol=1e-14)
+
+
+def test_output_that_is_written_elsewhere_needs_no_copy():
+    """The write goes to another tensor; the layout of what is written does not matter."""
+
+    def function(q, k, cache):
+        cache.copy_(FLASH(q, k, k)[0])
+        return cache
+
+    result = replace_fused_sdpa(traced(function, *fake_tensors(Q, KV, Q, device="meta")))
+    assert result.report.candidates[0].notes == []
+    assert aten.clone.default not in targets(result.graph_module)
 
 
 def test_layout_that_cannot_be_restored_stays():

@@ -49,7 +49,6 @@ BARRIERS = frozenset(
         "aten::addmm",
         "aten::baddbmm",
         "aten::bmm",
-        "aten::contiguous",
         "aten::embedding",
         "aten::linear",
         "aten::mm",
@@ -78,8 +77,8 @@ class LayoutUses:
         """Why the output must have the layout that it had; None when reshapes are enough."""
         if self.readers:
             return f"{self.readers[0].name} reads its strides"
-        if self.views and self.writers:
-            return f"{self.writers[0].name} writes to a view of it"
+        if self.writers:
+            return f"{self.writers[0].name} writes to what may be a view of it"
         return f"{self.carriers[0].name} carries it out of a branch" if self.carriers else None
 
 
@@ -88,6 +87,7 @@ def layout_uses(outputs: Sequence[Node], calls: CallGraph) -> LayoutUses:
     found = LayoutUses()
     seen: set[Node] = set(outputs)
     waiting = list(outputs)
+    writers: list[Node] = []
 
     def reach(node: Node) -> None:
         if node not in seen:
@@ -112,9 +112,19 @@ def layout_uses(outputs: Sequence[Node], calls: CallGraph) -> LayoutUses:
             elif operator_name(user) in READERS:
                 found.readers.append(user)
             elif isinstance(user.target, torch._ops.OpOverload) and user.target._schema.is_mutable:
-                found.writers.append(user)
+                writers.append(user)
             reach(user)
+    # With another layout a reshape may copy where it was a view, and then a write would miss the output.
+    found.writers = [writer for writer in writers if any(node in seen for node in _written(writer))]
     return found
+
+
+def _written(node: Node) -> list[Any]:
+    """The arguments that a call writes to."""
+    arguments = arguments_of(node)
+    schema = node.target._schema.arguments
+    given = [arguments.get(a.name) for a in schema if a.alias_info is not None and a.alias_info.is_write]
+    return [n for value in given for n in (value if isinstance(value, (list, tuple)) else [value])]
 
 
 def memory_order(tensor: Tensor) -> tuple[int, ...] | None:

@@ -16,12 +16,7 @@ from torch.fx import Node
 from .bias import original_bias
 from .control_flow import CallGraph
 from .layout import LayoutUses, layout_uses, memory_order
-from .variants import (
-    arguments_of,
-    known_equal,
-    tensor_of,
-    unknown_form,
-)
+from .variants import arguments_of, known_different, known_equal, tensor_of, unknown_form, variant_of
 
 
 class _Kept(Exception):
@@ -74,6 +69,8 @@ def _plan(node: Node, calls: CallGraph, expand_gqa: bool) -> Plan:
     if output is None or any(t is None for t in tensors):
         raise _Kept("the graph does not tell the sizes of its operands (no fake tensors)")
     q, k, v = tensors[:3]
+    if any(t.layout != torch.strided for t in tensors):
+        raise _Kept("an operand is not a strided tensor")
     if any(t.ndim != 4 for t in (q, k, v)):
         raise _Kept("an operand does not have four dims")
     if calls.runs_under_autocast(node.graph):
@@ -81,7 +78,7 @@ def _plan(node: Node, calls: CallGraph, expand_gqa: bool) -> Plan:
     is_causal, dropout_p = arguments["is_causal"], arguments["dropout_p"]
     if not isinstance(is_causal, bool):
         raise _Kept("its causal flag is computed by the graph")
-    if "for_cpu" in str(node.target) and dropout_p != 0.0:
+    if variant_of(node) == "cpu_flash" and dropout_p != 0.0:
         raise _Kept("the CPU kernel has no dropout; the call fails when it runs")
     _check_causal(is_causal, bias, q, k)
 
@@ -176,19 +173,9 @@ def _check_accepts(
     result = _run_on_meta(q, k, v, mask, is_causal, is_grouped)
     if result is None:
         return
-    if result.dtype != output.dtype or result.ndim != output.ndim:
+    differs = result.dtype != output.dtype or result.ndim != output.ndim
+    if differs or any(known_different(a, b) for a, b in zip(result.shape, output.shape)):
         raise _Kept(f"scaled_dot_product_attention gives {_described(result)} instead of {_described(output)}")
-    if any(known_different(a, b) for a, b in zip(result.shape, output.shape)):
-        raise _Kept(f"scaled_dot_product_attention gives {_described(result)} instead of {_described(output)}")
-
-
-def known_different(a: Any, b: Any) -> bool:
-    """True when two sizes differ whatever the inputs are; asking adds no guard."""
-    if isinstance(a, int) and isinstance(b, int):
-        return a != b
-    from torch.fx.experimental.symbolic_shapes import statically_known_true
-
-    return statically_known_true(a != b)
 
 
 def _described(tensor: Tensor) -> str:

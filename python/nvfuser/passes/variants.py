@@ -89,6 +89,15 @@ def known_equal(a: Any, b: Any) -> bool:
     return statically_known_true(a == b)
 
 
+def known_different(a: Any, b: Any) -> bool:
+    """True when two sizes differ whatever the inputs are; asking adds no guard."""
+    if isinstance(a, int) and isinstance(b, int):
+        return a != b
+    from torch.fx.experimental.symbolic_shapes import statically_known_true
+
+    return statically_known_true(a != b)
+
+
 def known_equal_sizes(a: Any, b: Any) -> bool:
     """True when two shapes are equal whatever the inputs are."""
     return len(a) == len(b) and all(known_equal(x, y) for x, y in zip(a, b))
