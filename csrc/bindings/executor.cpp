@@ -137,6 +137,10 @@ void bindTexts(py::class_<FusionExecutorCache, std::shared_ptr<FusionExecutorCac
           py::arg("tensor_transforms") = false,
           "The fusion after the pass pipeline, as the most recent run executed it.")
       .def(
+          "last_kernel_code",
+          &FusionExecutorCache::mostRecentKernelText,
+          "The sources of the generated kernels of the most recent run; empty when ATen evaluated all of it.")
+      .def(
           "get_output_shardings",
           [](const FusionExecutorCache&) { return py::list(); },
           "Empty: no output is sharded over devices.");

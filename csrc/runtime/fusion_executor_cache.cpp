@@ -242,6 +242,12 @@ std::string FusionExecutorCache::mostRecentSegmentedText() const {
   return state_->most_recent->text();
 }
 
+std::string FusionExecutorCache::mostRecentKernelText() const {
+  std::shared_lock lock(state_->mutex);
+  NVF_CHECK(state_->most_recent != nullptr, "the fusion has not been executed yet");
+  return state_->most_recent->kernelText();
+}
+
 size_t FusionExecutorCache::numRuntimes() const {
   std::shared_lock lock(state_->mutex);
   return state_->runtimes.size();

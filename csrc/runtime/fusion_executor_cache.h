@@ -44,6 +44,8 @@ class FusionExecutorCache {
   }
   /// The fusion after the pass pipeline, as the most recent call ran it.
   std::string mostRecentSegmentedText() const;
+  /// The source texts of the kernels that the most recent call ran; empty when it ran none.
+  std::string mostRecentKernelText() const;
   /// How many classes have a runtime.
   size_t numRuntimes() const;
 

@@ -136,18 +136,36 @@ void FusionKernelRuntime::makeSegments(const std::vector<EvalValue>& inputs, at:
   if (sources.empty()) {
     return;
   }
+  const auto compiler = hostCompiler();
+  if (!*compiler) {
+    warnOnceNoCompiler(compiler->reason);
+    for (size_t number : numbers) {
+      refuseKernel(segments_[number], compiler->reason);
+    }
+    return;
+  }
   try {
     const auto libraries = compileAndLoadAll(sources);
     for (size_t i = 0; i < numbers.size(); ++i) {
       segments_[numbers[i]].kernel->load(libraries[i]);
     }
-  } catch (const std::runtime_error& error) {
-    warnOnceNoCompiler(error.what());
-    for (size_t number : numbers) {
-      segments_[number].kernel = nullptr;
-      segments_[number].group.reason = error.what();
+  } catch (const CompileError&) {
+    // One that does not compile must not cost the others.
+    for (size_t i = 0; i < numbers.size(); ++i) {
+      try {
+        segments_[numbers[i]].kernel->load(compileAndLoad(sources[i]));
+      } catch (const CompileError& error) {
+        std::cerr << "nvfuser: a segment is evaluated through ATen, because " << error.what()
+                  << "\n";
+        refuseKernel(segments_[numbers[i]], error.what());
+      }
     }
   }
+}
+
+void FusionKernelRuntime::refuseKernel(Segment& segment, const std::string& reason) {
+  segment.kernel = nullptr;
+  segment.group.reason = reason;
 }
 
 void FusionKernelRuntime::layOutNode(const Expr* expr) {

@@ -81,6 +81,7 @@ class FusionKernelRuntime {
   };
 
   void makeSegments(const std::vector<EvalValue>& inputs, at::Device device);
+  static void refuseKernel(Segment& segment, const std::string& reason);
   void layOutSteps();
   void layOutNode(const Expr* expr);
   void layOutKernel(int number, const Segment& segment);

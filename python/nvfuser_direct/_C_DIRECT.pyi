@@ -1122,6 +1122,10 @@ class FusionExecutorCache:
         """
         True when a run with inputs of this class needs no more preparation.
         """
+    def last_kernel_code(self) -> str:
+        """
+        The sources of the generated kernels of the most recent run; empty when ATen evaluated all of it.
+        """
     def num_runtimes(self) -> int:
         """
         For how many classes of inputs something is prepared.

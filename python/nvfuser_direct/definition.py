@@ -225,6 +225,16 @@ class FusionDefinition:
             )
         return executor.execute(inputs, device=device)
 
+    def last_kernel_code(self) -> str:
+        """The sources of the generated kernels of the most recent run; empty when ATen evaluated all of it.
+
+        RuntimeError: the fusion has not been executed yet.
+        """
+        executor = self._executor()
+        if executor is None:
+            raise RuntimeError("the fusion has not been executed yet")
+        return executor.last_kernel_code()
+
     def _save_inputs(self, inputs: Iterable[Any]) -> None:
         from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 
