@@ -52,7 +52,10 @@ def program_of(case):
     args = [torch.randn(2, n, 32, dtype=torch.float64) for n in (length, keys)]
     if has_mask:
         args.append(torch.rand(2, 1, length, keys) > 0.3)
-    return module, exported(module, *args), tuple(args)
+    program = exported(module, *args)
+    if "key_heads" in settings and not fused_names(program):
+        pytest.skip("this torch opens grouped-query attention on the CPU")
+    return module, program, tuple(args)
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -386,6 +389,8 @@ def test_groups_of_heads_written_out(key_heads):
     args = [torch.randn(2, n, 32, dtype=torch.float64) for n in (6, 9)]
     sizes = [{0: Dim("batch", max=64), 1: Dim(name, max=64)} for name in ("length", "keys")]
     program = exported(module, *args, dynamic_shapes=tuple(sizes))
+    if not fused_names(program):
+        pytest.skip("this torch opens grouped-query attention on the CPU")
     result = replace_fused_sdpa(program, expand_gqa=True)
     (node,) = attention_nodes(result.program)
     assert node.kwargs == {"scale": 0.3} and fused_names(result.program) == []
