@@ -134,9 +134,11 @@ class Printer {
     for (size_t i = 0; i < kernel_.scalars.size(); ++i) {
       const DataType dtype = kernel_.scalars[i]->dtype();
       const std::string word = "words[" + std::to_string(params.size() + i) + "]";
-      text += "  const " + std::string(cpuTypeName(dtype)) + " s" + std::to_string(i) + " = (" +
-          std::string(cpuTypeName(dtype)) + ")" +
-          (isFloatingPointType(dtype) ? "__builtin_bit_cast(double, " + word + ")" : word) + ";\n";
+      text += "  const " + std::string(cpuTypeName(dtype)) + " s" + std::to_string(i) + " = " +
+          (isFloatingPointType(dtype)
+               ? cpuCast("__builtin_bit_cast(double, " + word + ")", DataType::Double, dtype)
+               : cpuCast(word, DataType::Int, dtype)) +
+          ";\n";
     }
     const bool parallel = stage.tasks != nullptr;
     if (!parallel) {

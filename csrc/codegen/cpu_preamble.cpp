@@ -66,11 +66,11 @@ static inline T nvf_trunc(T x) { return __builtin_trunc##s(x); } \
 static inline T nvf_rint(T x) { return __builtin_nearbyint##s(x); } \
 static inline T nvf_sqrt(T x) { return __builtin_sqrt##s(x); } \
 static inline T nvf_frac(T x) { return x - __builtin_trunc##s(x); } \
-static inline T nvf_max(T a, T b) { return a != a ? a : (a > b ? a : (b != b ? b : (a == b ? (__builtin_signbit(a) ? b : a) : b))); } \
-static inline T nvf_min(T a, T b) { return a != a ? a : (a < b ? a : (b != b ? b : (a == b ? (__builtin_signbit(a) ? a : b) : b))); } \
+static inline T nvf_max(T a, T b) { return (a >= b) | (a != a) ? a : b; } \
+static inline T nvf_min(T a, T b) { return (a <= b) | (a != a) ? a : b; } \
 static inline T nvf_top(T a, T b) { return (a > b) | (a != a) ? a : b; } \
 static inline T nvf_bottom(T a, T b) { return (a < b) | (a != a) ? a : b; } \
-static inline T nvf_relu(T x) { return x <= 0 ? (T)0 : x; } \
+static inline T nvf_relu(T x) { return x < 0 ? (T)0 : x; } \
 static inline T nvf_sign(T x) { return (T)((x > 0) - (x < 0)); } \
 static inline T nvf_sigmoid(T x) { return 1 / (1 + exp##s(-x)); } \
 static inline T nvf_silu(T x) { return x / (1 + exp##s(-x)); } \
@@ -99,7 +99,7 @@ NVF_MATH(double, )
 static inline T nvf_abs(T x) { return x < 0 ? -x : x; } \
 static inline T nvf_max(T a, T b) { return a > b ? a : b; } \
 static inline T nvf_min(T a, T b) { return a < b ? a : b; } \
-static inline T nvf_relu(T x) { return x <= 0 ? (T)0 : x; } \
+static inline T nvf_relu(T x) { return x < 0 ? (T)0 : x; } \
 static inline T nvf_sign(T x) { return (T)((x > 0) - (x < 0)); } \
 static inline T nvf_shl(T a, T b) { return b < 0 || b >= (T)(8 * sizeof(T)) ? 0 : a << b; } \
 static inline T nvf_shr(T a, T b) { const T last = 8 * sizeof(T) - 1; return a >> (b < 0 || b > last ? last : b); }

@@ -56,6 +56,11 @@ CpuSegment::CpuSegment(const SegmentedGroup& group, const SizeOf& size_of)
     return hasValue(value) ? toInt(value) : 4096;
   };
   FusionGuard guard(segment_.get());
+  for (const TensorView* tv : segment_->tensorViews()) {
+    for (const IterDomain* id : tv->getLogicalDomain()) {
+      NVF_CHECK(!id->extent()->isZeroInt(), "a tensor has no elements");
+    }
+  }
   schedule_ = scheduleSegment(*segment_, context);
   kernel_ = lower(*segment_);
   checkSizesAreKnown(size_of);
@@ -260,6 +265,12 @@ std::vector<at::Tensor> CpuSegment::run(
     std::vector<at::Tensor> inputs,
     const std::vector<ScalarValue>& scalars) const {
   NVF_ERROR(!stages_.empty(), "the kernel is not loaded");
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (inputs[i].is_neg() || inputs[i].is_conj()) {
+      const auto* view = segment_->inputs()[i]->as<TensorView>();
+      inputs[i] = restrided(inputs[i], denseStrides(view, inputs[i].sizes().vec()));
+    }
+  }
   std::call_once(launch.inputs_checked, [&] { launch.copies_input = inputsToCopy(inputs); });
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (launch.copies_input[i]) {

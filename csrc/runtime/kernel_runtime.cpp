@@ -126,7 +126,11 @@ void FusionKernelRuntime::makeSegments(const std::vector<EvalValue>& inputs, at:
       numbers.push_back(segments_.size() - 1);
     } catch (const UserError& error) {
       segment.group.reason = error.what();
-    } catch (const InternalError& error) {
+    } catch (const std::exception& error) {
+      // Our fault, which ATen makes good; whoever checks wants to know.
+      if (checks_kernels_) {
+        throw;
+      }
       segment.group.reason = error.what();
     }
   }
@@ -510,6 +514,19 @@ bool sharesStorage(const at::Tensor& a, const at::Tensor& b) {
       a.storage().unsafeGetStorageImpl() == b.storage().unsafeGetStorageImpl();
 }
 
+// Where a size is 1 any stride serves: that of a row-major tensor, whoever has computed it.
+at::Tensor withPlainStridesOfOnes(const at::Tensor& tensor) {
+  c10::SmallVector<int64_t, 8> strides(tensor.strides().begin(), tensor.strides().end());
+  for (int64_t dim = tensor.dim() - 1; dim >= 0; --dim) {
+    if (tensor.size(dim) == 1) {
+      const bool last = dim + 1 == tensor.dim();
+      strides[dim] = last ? 1 : strides[dim + 1] * std::max<int64_t>(tensor.size(dim + 1), 1);
+    }
+  }
+  return tensor.strides() == at::IntArrayRef(strides) ? tensor
+                                                      : tensor.as_strided(tensor.sizes(), strides);
+}
+
 } // namespace
 
 std::vector<EvalValue> FusionKernelRuntime::finish(
@@ -562,6 +579,9 @@ std::vector<EvalValue> FusionKernelRuntime::finish(
           : sameStrides(tensor.sizes(), tensor.strides(), strides);
       if (must_copy || !as_laid_out) {
         tensor = restrided(tensor, strides);
+      }
+      if (!out.has_layout) {
+        tensor = withPlainStridesOfOnes(tensor);
       }
     }
     value = tensor;

@@ -39,6 +39,16 @@ SegmentShape::SegmentShape(Fusion& segment) : segment_(segment) {
     reduced_sets_.resize(std::max(reduced_sets_.size(), set + 1));
   }
   findMoved();
+  for (const TensorView* tv : tensorsInMemory(segment)) {
+    memory_.emplace_back();
+    const auto& allocation = tv->getMaybeAllocationDomain();
+    for (size_t i = 0; i < allocation.size(); ++i) {
+      if (!allocation[i]->isReduction() && runs(allocation[i])) {
+        memory_.back().push_back(
+            {setOf(allocation[i]), tv->domain()->contiguity()[i].value_or(false)});
+      }
+    }
+  }
   const TensorView* reference = nullptr;
   const auto consider = [&](const TensorView* tv) {
     const auto count = [](const TensorView* t) {
@@ -147,29 +157,16 @@ bool SegmentShape::mayMerge(IterDomain* outer, IterDomain* inner) const {
   if (isMoved(outer) || isMoved(inner)) {
     return false;
   }
-  for (const TensorView* tv : tensorsInMemory(segment_)) {
-    const auto allocation = noReductions(tv->getMaybeAllocationDomain());
-    const auto& all = tv->getMaybeAllocationDomain();
-    const auto& contiguity = tv->domain()->contiguity();
-    const IterDomain* before = nullptr;
-    bool joined = false;
+  for (const auto& dims : memory_) {
     bool has_outer = false;
     bool has_inner = false;
     bool adjacent = false;
-    for (size_t i = 0; i < all.size(); ++i) {
-      IterDomain* id = all[i];
-      if (id->isReduction() || !runs(id)) {
-        continue;
-      }
-      const size_t set = setOf(id);
-      has_outer = has_outer || set == setOf(outer);
-      if (set == setOf(inner)) {
+    for (size_t i = 0; i < dims.size(); ++i) {
+      has_outer = has_outer || dims[i].set == setOf(outer);
+      if (dims[i].set == setOf(inner)) {
         has_inner = true;
-        adjacent =
-            joined && before != nullptr && setOf(const_cast<IterDomain*>(before)) == setOf(outer);
+        adjacent = i > 0 && dims[i - 1].joined && dims[i - 1].set == setOf(outer);
       }
-      before = id;
-      joined = contiguity[i].value_or(false);
     }
     if (has_outer != has_inner || (has_outer && !adjacent)) {
       return false;

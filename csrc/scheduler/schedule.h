@@ -53,6 +53,12 @@ class SegmentShape {
   std::unordered_map<const IterDomain*, size_t> sets_;
   void findMoved();
 
+  struct MemoryDim {
+    size_t set;
+    bool joined; ///< contiguous with the next
+  };
+  /// Dims of each tensor in memory, outermost first; taken before a schedule replaces them.
+  std::vector<std::vector<MemoryDim>> memory_;
   std::vector<bool> reduced_sets_;
   std::vector<bool> moved_sets_;
   std::unordered_map<size_t, size_t> rank_; ///< of a set: its place in the reference

@@ -15,12 +15,16 @@ namespace {
 constexpr int64_t kLineBytes = 64;
 constexpr int64_t kTileRows = 64; // along the operand's innermost dimension
 
+bool runs(const IterDomain* id) {
+  return !id->isReduction() && !id->isBroadcast() && !id->extent()->isOneInt();
+}
+
 // The innermost dimension in memory that is no broadcast.
 IterDomain* innermost(const TensorView* tv) {
   for (auto it = tv->getMaybeAllocationDomain().rbegin();
        it != tv->getMaybeAllocationDomain().rend();
        ++it) {
-    if (!(*it)->isReduction() && !(*it)->isBroadcast() && !(*it)->extent()->isOneInt()) {
+    if (runs(*it)) {
       return *it;
     }
   }
@@ -46,10 +50,10 @@ IterDomain* transposedDim(
     // The operand must have the output's innermost dimension as well, or it is a broadcast.
     const auto& dims = tv->getLogicalDomain();
     const bool has_last = std::any_of(dims.begin(), dims.end(), [&](IterDomain* id) {
-      return shape.setOf(id) == shape.setOf(last);
+      return runs(id) && shape.setOf(id) == shape.setOf(last);
     });
     for (IterDomain* id : out->getLogicalDomain()) {
-      if (has_last && shape.setOf(id) == shape.setOf(inner)) {
+      if (has_last && runs(id) && shape.setOf(id) == shape.setOf(inner)) {
         return id;
       }
     }
@@ -127,10 +131,12 @@ ScheduleResult scheduleTranspose(Fusion& segment, const SegmentShape& shape) {
       std::vector<size_t> places;
       for (IterDomain* id : dims) {
         const auto it = std::find_if(domain.begin(), domain.end(), [&](IterDomain* mine) {
-          return shape.setOf(mine) == shape.setOf(id);
+          return runs(mine) && shape.setOf(mine) == shape.setOf(id);
         });
-        if (it != domain.end()) {
-          places.push_back(static_cast<size_t>(it - domain.begin()));
+        // A place twice: two dimensions that count as one (x + x transposed).
+        const auto place = static_cast<size_t>(it - domain.begin());
+        if (it != domain.end() && std::find(places.begin(), places.end(), place) == places.end()) {
+          places.push_back(place);
         }
       }
       if (places.size() != dims.size()) {
