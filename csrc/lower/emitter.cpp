@@ -47,6 +47,17 @@ RegisterValueRule::RegisterValueRule(
   valueRules()[op_name] = {rule, refusal};
 }
 
+bool mapsEveryDim(const Expr* expr, const TensorView* in) {
+  const auto dims = OperandDims(expr, in).dims;
+  const auto domain = noReductions(in->getLogicalDomain());
+  for (size_t i = 0; i < domain.size(); ++i) {
+    if (dims[i] < 0 && !isTrivial(domain[i])) {
+      return false;
+    }
+  }
+  return true;
+}
+
 ValueRule valueRuleOf(const Expr* expr) {
   const auto it = valueRules().find(expr->opName());
   NVF_ERROR(it != valueRules().end(), expr->toString(), " has no rule for generated kernels");

@@ -125,6 +125,8 @@ using ValueRefusal = std::string (*)(const Expr* expr);
 struct RegisterValueRule {
   RegisterValueRule(std::string_view op_name, ValueRule rule, ValueRefusal refusal = nullptr);
 };
+/// Each dimension of `in` that loops run over is one of the root domain of `expr`'s output 0.
+bool mapsEveryDim(const Expr* expr, const TensorView* in);
 /// InternalError when the node has none.
 ValueRule valueRuleOf(const Expr* expr);
 /// Why the node cannot be computed inside a generated kernel, whatever the target; empty: it can.

@@ -192,6 +192,13 @@ KernelValue embedded(
       emitter, expr, weight, 0, emitter.operandIndices(expr, weight, root), named, condition);
 }
 
+// Sizes that are not known yet may hide how dimensions split and merge.
+std::string whyNotReshaped(const Expr* expr) {
+  return mapsEveryDim(expr, expr->input(0)->as<TensorView>())
+      ? ""
+      : "sizes decide how dimensions split and merge";
+}
+
 // The rule looks rows up; renormalising them on the way is the library's.
 std::string whyNotEmbedded(const Expr* expr) {
   const auto* in = expr->operand("in");
@@ -218,7 +225,7 @@ const RegisterValueRule rules[] = {
     {"BroadcastOp", renaming},
     {"SqueezeOp", renaming},
     {"ExpandOp", renaming},
-    {"ReshapeOp", renaming},
+    {"ReshapeOp", renaming, whyNotReshaped},
     {"SliceOp", renaming},
     {"PadOp", padded},
     {"CatOp", joined},

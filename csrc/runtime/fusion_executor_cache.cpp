@@ -1,5 +1,7 @@
+#include <ir/nodes.h>
 #include <ir/options.h>
 #include <ir/tensor_view.h>
+#include <lower/emitter.h>
 #include <passes/resolve_symbolic.h>
 #include <runtime/fusion_executor_cache.h>
 #include <runtime/input_checks.h>
@@ -87,6 +89,12 @@ bool hasSymbolicDomains(const Fusion& fusion) {
   for (const TensorView* tv : fusion.tensorViews()) {
     const auto& domain = tv->getLogicalDomain();
     if (std::any_of(domain.begin(), domain.end(), [](auto* id) { return id->isSymbolic(); })) {
+      return true;
+    }
+  }
+  for (const Expr* expr : fusion.exprs()) {
+    const auto* reshape = dynamic_cast<const ReshapeOp*>(expr);
+    if (reshape != nullptr && !mapsEveryDim(reshape, reshape->input(0)->as<TensorView>())) {
       return true;
     }
   }

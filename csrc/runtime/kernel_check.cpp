@@ -23,7 +23,19 @@ double toleranceOf(at::ScalarType type) {
   }
 }
 
-at::Tensor differing(const at::Tensor& found, const at::Tensor& wanted, double tolerance) {
+double largest(const at::Tensor& tensor) {
+  if (tensor.numel() == 0 || !at::isFloatingType(tensor.scalar_type())) {
+    return 0;
+  }
+  const at::Tensor sizes = tensor.to(at::kDouble).abs();
+  return sizes.masked_fill(sizes.isfinite().logical_not(), 0).max().item<double>();
+}
+
+at::Tensor differing(
+    const at::Tensor& found,
+    const at::Tensor& wanted,
+    double tolerance,
+    double summed) {
   if (!at::isFloatingType(found.scalar_type()) && !at::isComplexType(found.scalar_type())) {
     return found.ne(wanted);
   }
@@ -31,9 +43,7 @@ at::Tensor differing(const at::Tensor& found, const at::Tensor& wanted, double t
       at::isComplexType(found.scalar_type()) ? at::kComplexDouble : at::kDouble;
   const at::Tensor a = found.to(wide);
   const at::Tensor b = wanted.to(wide);
-  const at::Tensor finite = b.isfinite();
-  const at::Tensor sizes = b.abs().masked_fill(finite.logical_not(), 0);
-  const double scale = sizes.numel() == 0 ? 0 : sizes.max().item<double>();
+  const double scale = std::max(largest(b.abs()), summed);
   const at::Tensor close = (a - b).abs().le(tolerance * std::max(scale, 1e-30));
   const at::Tensor same = a.eq(b).logical_or(a.isnan().logical_and(b.isnan()));
   return close.logical_or(same).logical_not();
@@ -51,6 +61,8 @@ void checkKernel(
   std::unordered_map<const Val*, EvalValue> known;
   // A rounding on the way stays in whatever is computed from it.
   double tolerance = 0;
+  // Sums whose terms cancel are only as exact as the terms.
+  double summed = 0;
   for (size_t i = 0; i < inputs.size(); ++i) {
     known[group.inputs[i]] = inputs[i];
   }
@@ -64,6 +76,9 @@ void checkKernel(
       } else {
         operands.push_back(scalars(operand.val));
       }
+    }
+    if (expr->traits().reduction) {
+      summed = std::max(summed, largest(known.at(expr->input(0)).tensor()));
     }
     std::vector<EvalValue> results(expr->outputs().size());
     evaluatorOf (*expr)(*expr, operands, results, context);
@@ -86,7 +101,7 @@ void checkKernel(
         sizesText(found.sizes()),
         " instead of ",
         sizesText(wanted.sizes()));
-    const at::Tensor wrong = differing(found, wanted, tolerance);
+    const at::Tensor wrong = differing(found, wanted, tolerance, summed);
     if (!wrong.any().item<bool>()) {
       continue;
     }
