@@ -101,7 +101,7 @@ KEPT_BIAS = {
         (2, 6, 9, 11),
         lambda b: aten.slice.Tensor(aten.constant_pad_nd(b, [0, 5]), -1, 1, 12),
     ),
-    "slice with a step": ((2, 6, 9, 22), lambda b: aten.slice.Tensor(aten.constant_pad_nd(b, [0, 2]), -1, 0, 22, 2)),
+    "slice with a step": ((2, 6, 9, 11), lambda b: aten.slice.Tensor(aten.constant_pad_nd(b, [0, 11]), -1, 0, 22, 2)),
     "expanded in between": ((9, 1), lambda b: aten.add.Tensor(b.expand(9, 11), 1.0)),
 }
 

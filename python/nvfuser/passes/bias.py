@@ -70,10 +70,9 @@ def _before_padding(node: Node) -> tuple[Node, list[Node]] | None:
     if any(not _is_zero(amount) for i, amount in enumerate(amounts) if i != behind):
         return None
     starts_at_zero = cut["start"] is None or _is_zero(cut["start"])
-    end = value_of(cut["end"])
-    is_whole = starts_at_zero and end is not None and known_equal(end, source.shape[dim])
     result = tensor_of(node)
-    if not is_whole or cut["step"] != 1 or result is None or not known_equal_sizes(result.shape, source.shape):
+    # From zero in steps of one as many elements as there were: those that were there.
+    if not starts_at_zero or cut["step"] != 1 or result is None or not known_equal_sizes(result.shape, source.shape):
         return None
     return pad["self"], [node, padded]
 
