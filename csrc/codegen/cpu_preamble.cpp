@@ -4,12 +4,18 @@ namespace nvfuser {
 
 namespace {
 
-// The C library's functions exist in a vector form where glibc has libmvec; the attribute makes the
-// compiler use it inside simd loops.
+// The C library's functions exist in a vector form where glibc has libmvec, all of those named here
+// from 2.35 on; the attribute makes the compiler use it inside simd loops.
 constexpr const char* kLibrary = R"(
-#if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__linux__)
+#if __has_include(<features.h>)
+#include <features.h>
+#endif
+#if defined(__GLIBC__) && defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__)
+#if __GLIBC_PREREQ(2, 35)
 #define NVF_SIMD __attribute__((simd("notinbranch")))
-#else
+#endif
+#endif
+#ifndef NVF_SIMD
 #define NVF_SIMD
 #endif
 extern "C" {

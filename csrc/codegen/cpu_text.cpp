@@ -36,6 +36,7 @@ std::string infix(const std::vector<std::string>& args, const char* op) {
 std::string unary(UnaryOpType type, const std::string& x, DataType dtype) {
   const bool real = isFloatingPointType(dtype);
   const std::string type_name(cpuTypeName(dtype));
+  const std::string infinity = dtype == DataType::Float ? "__builtin_inff()" : "__builtin_inf()";
   switch (type) {
 #define NVF_CASE(name, function) \
   case UnaryOpType::name:        \
@@ -100,9 +101,9 @@ std::string unary(UnaryOpType type, const std::string& x, DataType dtype) {
     case UnaryOpType::IsNan:
       return real ? "(" + x + " != " + x + ")" : "false";
     case UnaryOpType::IsNegInf:
-      return real ? "(" + x + " == -__builtin_inf())" : "false";
+      return real ? "(" + x + " == -" + infinity + ")" : "false";
     case UnaryOpType::IsPosInf:
-      return real ? "(" + x + " == __builtin_inf())" : "false";
+      return real ? "(" + x + " == " + infinity + ")" : "false";
     case UnaryOpType::IsReal:
       return "true";
     case UnaryOpType::Signbit:
@@ -169,6 +170,25 @@ std::string binary(BinaryOpType type, const std::vector<std::string>& args, Data
     default:
       return "";
   }
+}
+
+// A power to one of the numbers that eager squares, roots or divides for; empty for any other.
+std::string power(const Expr* expr, const std::vector<std::string>& args, DataType dtype) {
+  const Val* exponent = expr->input(1);
+  if (!isFloatingPointType(dtype) || !exponent->isConst() || isComplexType(exponent->dtype())) {
+    return "";
+  }
+  const double number = toDouble(exponent->value());
+  const std::string& x = args[0];
+  const std::string one = "(" + std::string(cpuTypeName(dtype)) + ")1";
+  const std::string square = "(" + x + " * " + x + ")";
+  return number == 2   ? square
+      : number == 3    ? "(" + square + " * " + x + ")"
+      : number == 0.5  ? "nvf_sqrt(" + x + ")"
+      : number == -0.5 ? "(" + one + " / nvf_sqrt(" + x + "))"
+      : number == -1   ? "(" + one + " / " + x + ")"
+      : number == -2   ? "(" + one + " / " + square + ")"
+                       : "";
 }
 
 // The type in which a node's operands meet: that of a tensor operand, as the builder has promoted
@@ -321,7 +341,10 @@ std::string cpuPointwise(const Expr* expr, const std::vector<std::string>& opera
     const DataType in = operandType(expr);
     const auto args = widened(expr, operands, in);
     const DataType work = workType(in);
-    const std::string text = binary(op->type(), args, work);
+    std::string text = op->type() == BinaryOpType::Pow ? power(expr, args, work) : "";
+    if (text.empty()) {
+      text = binary(op->type(), args, work);
+    }
     const bool is_test = out == DataType::Bool;
     return text.empty() ? "" : cpuCast(text, is_test ? DataType::Bool : work, out);
   }
@@ -438,7 +461,8 @@ std::string_view cpuOmpReduction(ReductionType type, DataType dtype) {
 }
 
 std::vector<std::string> cpuTextFlags() {
-  return {"-fwrapv"};
+  // Eager rounds a product before it is added: inf - inf must stay NaN, x * y - x * y must be 0.
+  return {"-fwrapv", "-ffp-contract=off"};
 }
 
 } // namespace nvfuser

@@ -1,4 +1,5 @@
 #include <analysis/scalar_values.h>
+#include <codegen/cpu_text.h>
 #include <ir/nodes.h>
 #include <ir/options.h>
 #include <lower/emitter.h>
@@ -102,7 +103,8 @@ void FusionKernelRuntime::makeSegments(const std::vector<EvalValue>& inputs, at:
                          });
   const auto why_not = [&](const Expr* expr) -> std::string {
     if (!generates) {
-      return "no kernels are generated for this device";
+      return isOptionEnabled("generated_kernels") ? "kernels are generated for CPU tensors only"
+                                                  : "generated kernels are not enabled";
     }
     if (hasSymbolicDomain(expr)) {
       return "sizes decide which dimensions broadcast";
@@ -122,7 +124,8 @@ void FusionKernelRuntime::makeSegments(const std::vector<EvalValue>& inputs, at:
     try {
       segment.kernel = std::make_unique<CpuSegment>(segment.group, size_of);
       dumpSegment(*segment.kernel);
-      sources.push_back({"segment" + std::to_string(numbers.size()), segment.kernel->text(), {}});
+      sources.push_back(
+          {"segment" + std::to_string(numbers.size()), segment.kernel->text(), cpuTextFlags()});
       numbers.push_back(segments_.size() - 1);
     } catch (const UserError& error) {
       segment.group.reason = error.what();

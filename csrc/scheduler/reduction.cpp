@@ -375,6 +375,8 @@ class ReductionScheduler {
     }
     switch (unary->type()) {
       case UnaryOpType::Cast:
+        // Rounding to a half type is half a dozen operations.
+        return isLowFloatType(expr->output(0)->dtype());
       case UnaryOpType::Neg:
       case UnaryOpType::Abs:
       case UnaryOpType::Relu:
