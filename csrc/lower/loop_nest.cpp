@@ -46,7 +46,11 @@ Index NestRoot::stopOf(IndexContext& indices, const IterDomain* id, const IndexM
   return indices.min(extent, indices.ceilDiv(indices.sub(total, it->second), inner_length));
 }
 
-LoopNest::LoopNest(const Fusion& segment, IndexContext& indices) : indices_(indices) {
+LoopNest::LoopNest(
+    const Fusion& segment,
+    IndexContext& indices,
+    const std::set<const TensorView*>& apart)
+    : indices_(indices), apart_(apart) {
   collectRoots(segment);
   arrange(segment);
   findSharing();
@@ -162,7 +166,9 @@ size_t LoopNest::shareable(const NestRoot& root) const {
     }
     // The result of a reduction is there after its loops; an element of another tensor once it is
     // computed, so that those who read the same element may do so in the same loop.
-    if (common > needed->first_reduction) {
+    if (apart_.contains(needed->tv)) {
+      count = 0;
+    } else if (common > needed->first_reduction) {
       count = std::min(count, needed->first_reduction);
     }
   }

@@ -7,6 +7,7 @@
 #include <lower/domain_index.h>
 
 #include <memory>
+#include <set>
 #include <vector>
 
 namespace nvfuser {
@@ -50,7 +51,11 @@ struct NestLoop {
 
 class LoopNest {
  public:
-  LoopNest(const Fusion& segment, IndexContext& indices);
+  /// `apart`: tensors whose users share no loops with them.
+  LoopNest(
+      const Fusion& segment,
+      IndexContext& indices,
+      const std::set<const TensorView*>& apart = {});
 
   /// In order; each is one top loop, or a body without one.
   const std::vector<std::unique_ptr<NestLoop>>& stages() const {
@@ -70,6 +75,7 @@ class LoopNest {
   void placeRoot(NestRoot& root, size_t shared);
 
   IndexContext& indices_;
+  const std::set<const TensorView*> apart_;
   std::vector<std::unique_ptr<NestRoot>> roots_;
   std::vector<std::unique_ptr<NestLoop>> stages_;
   std::unordered_map<const NestRoot*, Placed> placed_;

@@ -8,15 +8,21 @@
 #include <analysis/logical_domain_map.h>
 
 #include <algorithm>
+#include <set>
 
 namespace nvfuser {
 
 namespace {
 
+// A user in the loops of `tv` reads another element of it than the one that is computed there.
+struct ReadElsewhere {
+  const TensorView* tv;
+};
+
 class Lowering {
  public:
-  explicit Lowering(const Fusion& segment)
-      : segment_(segment), kernel_(std::make_unique<Kernel>()), emitter_(*kernel_) {}
+  Lowering(const Fusion& segment, const std::set<const TensorView*>& apart)
+      : segment_(segment), apart_(apart), kernel_(std::make_unique<Kernel>()), emitter_(*kernel_) {}
 
   std::unique_ptr<Kernel> run() {
     for (const Val* in : segment_.inputs()) {
@@ -27,7 +33,7 @@ class Lowering {
     for (const Val* out : segment_.outputs()) {
       outputs_.emplace(out->as<TensorView>(), addBuffer(KernelBuffer::Kind::Output, out));
     }
-    const LoopNest nest(segment_, kernel_->indices);
+    const LoopNest nest(segment_, kernel_->indices, apart_);
     for (const auto& stage : nest.stages()) {
       emitStage(*stage);
     }
@@ -70,9 +76,8 @@ class Lowering {
   void placeGlobal(const TensorView* tv, int buffer) {
     Emitter::Place place;
     place.buffer = buffer;
-    place.dtype = tv->definition() == nullptr ? tv->dtype() : seenType(tv);
     place.address = [this, tv](const std::vector<Index>& logical) {
-      return addressOf(indices(), tv, logical, tv->definition() != nullptr);
+      return addressOf(indices(), tv, logical, false);
     };
     emitter_.place(tv, std::move(place));
   }
@@ -144,9 +149,8 @@ class Lowering {
           place[made] = innermost;
         }
       }
-      std::stable_sort(result.begin(), result.end(), [&](auto* a, auto* b) {
-        return place[a] < place[b];
-      });
+      std::stable_sort(
+          result.begin(), result.end(), [&](auto* a, auto* b) { return place[a] < place[b]; });
     }
     return result;
   }
@@ -247,6 +251,51 @@ class Lowering {
     placeLocal(root, buffer, root.first_reduction);
   }
 
+  // The indices of the loops that an element is computed in.
+  IndexMap loopsOf(const NestRoot& root, const std::vector<Index>& logical) {
+    IndexMap known;
+    const auto domain = noReductions(root.tv->getLogicalDomain());
+    for (size_t i = 0; i < domain.size(); ++i) {
+      known[domain[i]] = logical[i];
+    }
+    indicesForward(indices(), root.transforms, known);
+    return known;
+  }
+
+  static void expectReadInLoops(
+      const NestRoot& root,
+      const IndexMap& known,
+      const std::vector<const NestLoop*>& shared) {
+    for (size_t i = 0; i < shared.size(); ++i) {
+      const auto it = known.find(root.loops[i]);
+      if (it == known.end() || it->second != shared[i]->variable) {
+        throw ReadElsewhere{root.tv};
+      }
+    }
+  }
+
+  // What a later stage reads may be read in its own stage too, by those who come later there.
+  void placeStored(const NestRoot& root, int buffer) {
+    Emitter::Place place;
+    place.buffer = buffer;
+    place.dtype = seenType(root.tv);
+    const size_t stage = kernel_->stages.size();
+    const size_t depth = std::min(path_.size(), root.first_reduction);
+    const std::vector<const NestLoop*> path(path_.begin(), path_.begin() + depth);
+    place.address = [this, &root, stage, path](const std::vector<Index>& logical) {
+      if (kernel_->stages.size() == stage) {
+        std::vector<const NestLoop*> shared;
+        while (shared.size() < path.size() && shared.size() < path_.size() &&
+               path[shared.size()] == path_[shared.size()]) {
+          shared.push_back(path[shared.size()]);
+        }
+        expectReadInLoops(root, loopsOf(root, logical), shared);
+      }
+      return addressOf(indices(), root.tv, logical, true);
+    };
+    emitter_.place(root.tv, std::move(place));
+  }
+
   // Consumers find an element in the array over the loops from `first` on.
   void placeLocal(const NestRoot& root, int buffer, size_t first) {
     Emitter::Place place;
@@ -255,19 +304,8 @@ class Lowering {
     place.dtype = seenType(root.tv);
     const std::vector<const NestLoop*> shared(path_.begin(), path_.begin() + first);
     place.address = [this, &root, first, shared](const std::vector<Index>& logical) -> Index {
-      IndexMap known;
-      const auto domain = noReductions(root.tv->getLogicalDomain());
-      for (size_t i = 0; i < domain.size(); ++i) {
-        known[domain[i]] = logical[i];
-      }
-      indicesForward(indices(), root.transforms, known);
-      for (size_t i = 0; i < first; ++i) {
-        NVF_ERROR(
-            known.contains(root.loops[i]) && known.at(root.loops[i]) == shared[i]->variable,
-            "an element of ",
-            root.tv->toString(),
-            " is used outside of the loops that it shares with its user");
-      }
+      const IndexMap known = loopsOf(root, logical);
+      expectReadInLoops(root, known, shared);
       const auto kept = keptLoops(root, first);
       return kept.empty() ? nullptr : positionIn(kept, known);
     };
@@ -292,7 +330,7 @@ class Lowering {
         Index address = addressOf(indices(), root.tv, element.kept, true);
         emitter_.append(emitter_.depth(), {KernelStore{buffer, address, value, element.guard}});
       }
-      placeGlobal(root.tv, buffer);
+      placeStored(root, buffer);
       return;
     }
     const bool is_reduction = root.first_reduction < root.loops.size();
@@ -379,6 +417,7 @@ class Lowering {
   }
 
   const Fusion& segment_;
+  const std::set<const TensorView*>& apart_;
   std::unique_ptr<Kernel> kernel_;
   Emitter emitter_;
   std::vector<const NestLoop*> path_;
@@ -390,7 +429,18 @@ class Lowering {
 } // namespace
 
 std::unique_ptr<Kernel> lower(const Fusion& segment) {
-  return Lowering(segment).run();
+  std::set<const TensorView*> apart;
+  for (;;) {
+    try {
+      return Lowering(segment, apart).run();
+    } catch (const ReadElsewhere& read) {
+      NVF_ERROR(
+          apart.insert(read.tv).second,
+          "an element of ",
+          read.tv->toString(),
+          " is used outside of the loops that it shares with its user");
+    }
+  }
 }
 
 } // namespace nvfuser
