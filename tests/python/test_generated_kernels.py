@@ -299,6 +299,39 @@ def test_layer_norm_backward():
     check(build, inputs)
 
 
+def test_a_row_that_every_row_reads():
+    """One row of a value that is kept for several passes is read in the loops over all rows."""
+
+    def build(fd, x):
+        a = fd.ops.atan(x)
+        row = fd.ops.slice(a, [2, 0], [3, 5])
+        total = fd.ops.sum(fd.ops.abs(fd.ops.minimum(row, fd.ops.silu(x))), [1], True)
+        return [fd.ops.sub(row, x), fd.ops.div(a, fd.ops.add(total, 1.0))]
+
+    check(build, [data((5, 5))])
+
+
+@pytest.mark.parametrize("dims", [[0, 2], [3]], ids=str)
+def test_normalized_values_joined(dims):
+    def build(fd, x):
+        y = fd.ops.div(x, fd.ops.add(fd.ops.sum(fd.ops.abs(x), dims, True), 1.0))
+        return fd.ops.sin(fd.ops.cat([x, y, y], 3))
+
+    check(build, [data((4, 4, 8, 5))], static_sizes=True)
+
+
+def test_one_row_of_a_normalized_value():
+    def build(fd, x):
+        y = fd.ops.div(x, fd.ops.add(fd.ops.sum(fd.ops.abs(x), [1], True), 1.0))
+        return [fd.ops.mul(fd.ops.slice(y, [1, 0], [2, 7]), x), y]
+
+    check(build, [data((6, 7))])
+
+
+def test_a_tensor_plus_its_transpose():
+    check(lambda fd, x: fd.ops.add(x, fd.ops.permute(x, [1, 0])), [data((67, 67))])
+
+
 # --- shape operations ---
 
 
@@ -414,6 +447,18 @@ def test_factories():
         return [fd.ops.mul(x, steps), fd.ops.add(x, fd.ops.full([5, 7], 1.5, DataType.Float))]
 
     check(build, [data((5, 7))])
+
+
+def test_reshape_that_sizes_decide():
+    def build(fd, x, i):
+        return fd.ops.sin(fd.ops.reshape(fd.ops.index_select(x, i, 0), [3, 3, 2]))
+
+    check(build, [data((5, 6)), torch.tensor([4, 0, 2])])
+
+
+def test_negated_views():
+    x = torch.complex(data((9,)), data((9,), seed=1))
+    check(lambda fd, a: fd.ops.mul(a, 2.0), [torch.conj(x).imag])
 
 
 # --- one definition, many sizes; errors ---
