@@ -50,14 +50,21 @@ bool isConsecutive(Index index, Index variable) {
 bool scatters(const KernelLoop& loop) {
   return std::any_of(loop.body.begin(), loop.body.end(), [&](const auto& node) {
     const auto* store = std::get_if<KernelStore>(&node->what);
-    return store != nullptr && store->index != nullptr &&
-        dependsOn(store->index, loop.variable) && !isConsecutive(store->index, loop.variable);
+    return store != nullptr && store->index != nullptr && dependsOn(store->index, loop.variable) &&
+        !isConsecutive(store->index, loop.variable);
   });
 }
 
 bool dependsOnRegister(Index index) {
   return index != nullptr &&
       (index->op == IndexOp::Value || dependsOnRegister(index->a) || dependsOnRegister(index->b));
+}
+
+bool mayLieOutside(Index index) {
+  return index != nullptr &&
+      (index->op == IndexOp::Sub || index->op == IndexOp::Value ||
+       (index->op == IndexOp::Constant && index->number < 0) || mayLieOutside(index->a) ||
+       mayLieOutside(index->b));
 }
 
 class Printer {
@@ -229,8 +236,10 @@ class Printer {
   }
 
   static std::string combined(Index index, const std::string& a, const std::string& b) {
-    // Sizes may be 0 where no loop protects a division by them.
-    const bool unprotected = index->depth == 0 && !isConstant(index->b);
+    // Sizes may be 0 where no loop protects a division by them: outside of all loops, and where the
+    // index may lie outside of its dimension.
+    const bool unprotected =
+        !isConstant(index->b) && (index->depth == 0 || mayLieOutside(index->a));
     switch (index->op) {
       case IndexOp::Add:
         return "(" + a + " + " + b + ")";

@@ -76,7 +76,7 @@ void Emitter::open(KernelBody* body, bool inside) {
   if (!scopes_.empty() && inside) {
     scopes_.back().has_open_loop = true;
   }
-  scopes_.push_back({body, false, {}, {}});
+  scopes_.push_back({body, false, {}, {}, {}});
 }
 
 void Emitter::close() {
@@ -200,7 +200,25 @@ KernelValue Emitter::define(
   const Expr* definition = tv->definition();
   NVF_ERROR(definition != nullptr, tv->toString(), " has no definition and no memory");
   return valueRuleOf(definition)(
-      *this, definition, rootIndices(indices(), tv, tv_indices), condition);
+      *this, definition, withNames(rootIndices(indices(), tv, tv_indices)), condition);
+}
+
+// An index that has become long is held by a register from here on: reshapes and permutations in
+// turn would double its text each time.
+std::vector<Index> Emitter::withNames(std::vector<Index> result) {
+  constexpr int kLongest = 64;
+  for (Index& index : result) {
+    if (index == nullptr || index->size <= kLongest) {
+      continue;
+    }
+    Index& name = scopes_.at(index->depth).named[index];
+    if (name == nullptr) {
+      const KernelValue held = fromIndex(index, DataType::Index);
+      name = indices().value(held.number, held.depth, indices().boundOf(index));
+    }
+    index = name;
+  }
+  return result;
 }
 
 KernelValue Emitter::load(

@@ -101,7 +101,9 @@ class Emitter {
     bool has_open_loop = false;
     std::map<Key, KernelValue> known;
     std::map<std::tuple<int, Index, Index>, KernelValue> loads;
+    std::map<Index, Index> named;
   };
+  std::vector<Index> withNames(std::vector<Index> indices);
   KernelValue load(const TensorView* tv, const Place& place, Index address, Index condition);
 
   Kernel& kernel_;

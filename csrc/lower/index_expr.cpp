@@ -15,7 +15,9 @@ Index IndexContext::make(IndexOp op, int64_t number, Index a, Index b, int depth
   for (Index operand : {a, b}) {
     depth = std::max(depth, operand == nullptr ? 0 : operand->depth);
   }
-  nodes_.push_back({op, number, a, b, depth});
+  constexpr int kLargest = 1 << 20;
+  const int size = 1 + (a == nullptr ? 0 : a->size) + (b == nullptr ? 0 : b->size);
+  nodes_.push_back({op, number, a, b, depth, std::min(size, kLargest)});
   return interned_[key] = &nodes_.back();
 }
 

@@ -26,6 +26,7 @@ struct IndexExpr {
   /// The innermost loop that the value changes with: 0 none, n the loop that was the n-th opened on
   /// the way from outside.
   int depth;
+  int size; ///< nodes of the tree, shared ones as often as they occur
 };
 using Index = const IndexExpr*;
 
