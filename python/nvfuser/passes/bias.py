@@ -27,15 +27,16 @@ SLICE = _overloads("slice.Tensor", "slice_copy.Tensor")
 PAD = _overloads("constant_pad_nd.default", "pad.default")
 
 
-def original_bias(bias: Node, scores: Sequence[Any]) -> tuple[Node, list[Node]]:
-    """The node that attention over scores of the sizes [N, H, L, S] can take as its mask instead of `bias`.
+def original_bias(bias: Node, scores: Sequence[Any], call: Node) -> tuple[Node, list[Node]]:
+    """The node that `call`, over scores of the sizes [N, H, L, S], can take as its mask instead of `bias`.
 
     Returns it with the nodes that are passed over, outermost first; `bias` itself and [] when nothing can be proven.
     """
     found, passed = bias, []
     while True:
         step = _before_expansion(found, scores) or _before_padding(found)
-        if step is None:
+        # A pad copies: what is written after it reaches the copy or the original, not both.
+        if step is None or _is_written_between(step[1][-1], call):
             return found, passed
         passed += step[1]
         found = step[0]
@@ -75,6 +76,18 @@ def _before_padding(node: Node) -> tuple[Node, list[Node]] | None:
     if not starts_at_zero or cut["step"] != 1 or result is None or not known_equal_sizes(result.shape, source.shape):
         return None
     return pad["self"], [node, padded]
+
+
+def _is_written_between(first: Node, last: Node) -> bool:
+    """True when a call between two nodes of a graph may write to a tensor; only programs that are not functional do."""
+    node = first.next
+    while node is not last and node.op != "root":
+        if node.op in ("call_module", "call_method"):
+            return True
+        if isinstance(node.target, torch._ops.OpOverload) and node.target._schema.is_mutable:
+            return True
+        node = node.next
+    return False
 
 
 def _is_zero(size: Any) -> bool:

@@ -34,6 +34,8 @@ class Rewriter:
         graph = plan.call.graph
         self.changed[graph] = None
         first, *others = plan.outputs
+        # Where the variant stood: its operands may be written to before its output is taken.
+        plan.call.append(first)
         query, key, value, bias = (self._merged.get(n, n) for n in (plan.query, plan.key, plan.value, plan.bias))
         if plan.repeats > 1:
             with graph.inserting_before(first):

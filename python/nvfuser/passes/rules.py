@@ -85,7 +85,7 @@ def _plan(node: Node, calls: CallGraph, expand_gqa: bool) -> Plan:
     scores = (*q.shape[:3], k.shape[2])
     preparation: list[Node] = []
     if bias is not None:
-        bias, preparation = original_bias(bias, scores)
+        bias, preparation = original_bias(bias, scores, node)
     scale = _scale_unless_default(arguments["scale"], q.shape[3])
     is_grouped, repeats = _grouping(q.shape[1], k.shape[1], expand_gqa)
     mask = None if bias is None else tensor_of(bias)
@@ -118,8 +118,10 @@ def _attention_outputs(node: Node) -> list[Node]:
     return [n for n in node.graph.nodes if n in outputs] if len(outputs) > 1 else outputs
 
 
-def _result_name(node: Node, index: int) -> str:
+def _result_name(node: Node, index: Any) -> str:
     results = node.target._schema.returns
+    if not isinstance(index, int):
+        return "several"
     return results[index].name or "unnamed" if -len(results) <= index < len(results) else "unnamed"
 
 
