@@ -139,7 +139,7 @@ struct FusionExecutorCache::State {
       const std::vector<EvalValue>& inputs,
       at::Device device,
       const Key& class_key) {
-    if (!device.is_cpu() || !isOptionEnabled("generated_kernels") || !hasSymbolicDomains(fusion)) {
+    if (!device.is_cpu() || !hasSymbolicDomains(fusion)) {
       return std::nullopt;
     }
     Key key = class_key;
@@ -160,7 +160,10 @@ struct FusionExecutorCache::State {
       const std::vector<EvalValue>& inputs,
       at::Device device) {
     const Key key = classKey(inputs, device);
-    if (const auto settled = settledKey(fusion, inputs, device, key)) {
+    const auto settled = isOptionEnabled("generated_kernels")
+        ? settledKey(fusion, inputs, device, key)
+        : std::nullopt;
+    if (settled.has_value()) {
       const auto it = runtimes.find(*settled);
       if (it != runtimes.end()) {
         return it->second;
@@ -172,11 +175,11 @@ struct FusionExecutorCache::State {
         return runtimes[*settled] = std::move(runtime);
       }
     }
-    auto& runtime = runtimes[key];
-    if (runtime == nullptr) {
-      runtime = std::make_shared<FusionKernelRuntime>(fusion, inputs, device);
+    if (const auto it = runtimes.find(key); it != runtimes.end()) {
+      return it->second;
     }
-    return runtime;
+    auto runtime = std::make_shared<FusionKernelRuntime>(fusion, inputs, device);
+    return runtimes[key] = std::move(runtime);
   }
 };
 

@@ -385,6 +385,32 @@ def test_reshapes_of_computed_values():
     check(build, [data((30, 7))])
 
 
+def test_reshapes_and_permutations_in_turn():
+    """The text of an index must not double with each of them."""
+
+    def build(fd, x):
+        for k in range(12):
+            x = fd.ops.permute(fd.ops.reshape(x, [9, 8, 10] if k % 2 else [10, 8, 9]), [2, 0, 1])
+            x = fd.ops.permute(fd.ops.reshape(x, [72, 10] if k % 3 else [6, 120]), [1, 0])
+        return fd.ops.sin(x)
+
+    check(build, [data((8, 9, 10))], static_sizes=True)
+
+
+@pytest.mark.parametrize("shape", [(3, 2), (3, 0), (0, 3), (1, 1)], ids=str)
+def test_joining_what_may_be_empty(shape):
+    def build(fd, x, y):
+        flat = fd.ops.reshape(y, [fd.ops.mul(fd.ops.size(y, 0), fd.ops.size(y, 1))])
+        return [fd.ops.sin(fd.ops.cat([x, flat], 0)), fd.ops.cos(fd.ops.pad(flat, [2, 3]))]
+
+    inputs = [data((7,)), data(shape, seed=1)]
+    fd = define(build, inputs)
+    results = fd.execute(inputs, _enable_options=OPTIONS)
+    assert fd.fec.is_compiled(inputs)
+    for result, wanted in zip(results, define(build, inputs).execute(inputs), strict=True):
+        torch.testing.assert_close(result, wanted)
+
+
 def test_reduction_of_a_reshape():
     check(lambda fd, x: fd.ops.sum(fd.ops.reshape(x, [6, 35]), [1]), [data((30, 7))])
 
