@@ -583,9 +583,7 @@ std::vector<EvalValue> FusionKernelRuntime::finish(
       if (must_copy || !as_laid_out) {
         tensor = restrided(tensor, strides);
       }
-      if (!out.has_layout) {
-        tensor = withPlainStridesOfOnes(tensor);
-      }
+      tensor = withPlainStridesOfOnes(tensor);
     }
     value = tensor;
     results.push_back(value);
