@@ -33,10 +33,7 @@ IterDomain* innermost(const TensorView* tv) {
 
 // The dimension of `out` that lies innermost in an input of the same rank at least 2, and not in
 // `out` itself.
-IterDomain* transposedDim(
-    const Fusion& segment,
-    const SegmentShape& shape,
-    const TensorView* out) {
+IterDomain* transposedDim(const Fusion& segment, const SegmentShape& shape, const TensorView* out) {
   IterDomain* last = innermost(out);
   if (last == nullptr) {
     return nullptr;
