@@ -4,11 +4,12 @@
 #include <lower/lower.h>
 #include <runtime/aten_helpers.h>
 #include <runtime/kernel_cache.h>
+#include <runtime/parallel_for.h>
 
 #include <ATen/ATen.h>
-#include <ATen/Parallel.h>
 
 #include <algorithm>
+#include <atomic>
 #include <bit>
 
 namespace nvfuser {
@@ -33,6 +34,25 @@ char* scratchOfThread(int64_t bytes) {
   const auto address = reinterpret_cast<uintptr_t>(memory.get());
   return memory.get() + (64 - address % 64) % 64;
 }
+
+// One stage of a kernel, as the threads run it.
+struct StageCall {
+  void (*stage)(long, long, void* const*, const long*, char*);
+  void* const* buffers;
+  const int64_t* words;
+  int64_t scratch_bytes;
+  std::atomic<bool> out_of_memory = false;
+
+  static void run(int64_t begin, int64_t end, void* address) {
+    auto& call = *static_cast<StageCall*>(address);
+    try {
+      char* scratch = scratchOfThread(call.scratch_bytes);
+      call.stage(begin, end, call.buffers, call.words, scratch);
+    } catch (const std::bad_alloc&) {
+      call.out_of_memory = true;
+    }
+  }
+};
 
 std::vector<const TensorView*> tensors(const std::vector<Val*>& vals) {
   std::vector<const TensorView*> result;
@@ -320,9 +340,9 @@ std::vector<at::Tensor> CpuSegment::run(
     if (tasks < 0) {
       stages_[i](0, 1, buffers.data(), words.data(), scratchOfThread(launch.scratch_bytes));
     } else if (tasks > 0) {
-      at::parallel_for(0, tasks, launch.grains[i], [&](int64_t begin, int64_t end) {
-        stages_[i](begin, end, buffers.data(), words.data(), scratchOfThread(launch.scratch_bytes));
-      });
+      StageCall call{stages_[i], buffers.data(), words.data(), launch.scratch_bytes};
+      parallelFor(tasks, launch.grains[i], &StageCall::run, &call);
+      NVF_CHECK(!call.out_of_memory, "no memory for ", launch.scratch_bytes, " bytes of a thread");
     }
   }
   if (error != 0) {
