@@ -139,7 +139,8 @@ void bindTexts(py::class_<FusionExecutorCache, std::shared_ptr<FusionExecutorCac
       .def(
           "last_kernel_code",
           &FusionExecutorCache::mostRecentKernelText,
-          "The sources of the generated kernels of the most recent run; empty when ATen evaluated all of it.")
+          "The sources of the generated kernels of the most recent run; empty when ATen evaluated "
+          "all of it.")
       .def(
           "get_output_shardings",
           [](const FusionExecutorCache&) { return py::list(); },
