@@ -210,7 +210,6 @@ class Printer {
     if (it != scope.names.end()) {
       return it->second;
     }
-    std::vector<Scope> inner;
     const std::string text = operationAt(index, index->depth);
     const std::string name = "x" + std::to_string(next_index_++);
     Scope& owner = scopes_.at(index->depth);
@@ -448,17 +447,6 @@ CpuKernelText printCpuKernel(const Kernel& kernel) {
 }
 
 std::string whyNotOnCpu(const Expr* expr) {
-  for (const auto* list : {&expr->inputs(), &expr->outputs()}) {
-    for (const Val* val : *list) {
-      const DataType dtype = val->dtype();
-      if (isComplexType(dtype) && val->isScalar()) {
-        return "complex scalars are not handed to kernels";
-      }
-      if (val->isTensor() && cpuTypeName(dtype).empty()) {
-        return std::string(dataTypeName(dtype)) + " has no arithmetic on the CPU";
-      }
-    }
-  }
   return cpuWhyNot(expr).value_or("");
 }
 

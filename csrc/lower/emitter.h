@@ -20,7 +20,7 @@ class Emitter {
   explicit Emitter(Kernel& kernel) : kernel_(kernel) {}
 
   /// Where a tensor's values lie, and how an element is found from its logical indices (without
-  /// reductions); `address` nullptr: computed where it is needed.
+  /// reductions). A tensor without a place is computed where it is needed.
   struct Place {
     int buffer = -1;
     /// The address; nullptr for an Accumulator. Errors when the element does not lie there.

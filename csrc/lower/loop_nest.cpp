@@ -59,7 +59,6 @@ LoopNest::LoopNest(
 void LoopNest::collectRoots(const Fusion& segment) {
   // For each tensor the roots that its value is computed from.
   std::unordered_map<const Val*, std::set<size_t>> needs;
-  std::unordered_map<const Val*, size_t> root_of;
   for (const Expr* expr : segment.exprs()) {
     std::set<size_t> found;
     for (const Val* in : expr->inputs()) {
@@ -73,9 +72,7 @@ void LoopNest::collectRoots(const Fusion& segment) {
       if (tv == nullptr) {
         continue;
       }
-      const bool stored = isStoredOnPurpose(tv) &&
-          !(tv->isFusionOutput() && tv->isInlined() && !expr->traits().reduction);
-      if (!tv->isFusionOutput() && !stored) {
+      if (!tv->isFusionOutput() && !isStoredOnPurpose(tv)) {
         needs[tv] = found;
         continue;
       }

@@ -101,23 +101,6 @@ bool hasSymbolicDomains(const Fusion& fusion) {
   return false;
 }
 
-std::unordered_map<const Val*, ScalarValue> sizesOf(
-    const Fusion& fusion,
-    const std::vector<EvalValue>& inputs) {
-  std::unordered_map<const Val*, ScalarValue> known;
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    const Val* in = fusion.inputs()[i];
-    if (!in->isTensor()) {
-      continue;
-    }
-    const auto shape = in->as<TensorView>()->shape();
-    for (size_t dim = 0; dim < shape.size(); ++dim) {
-      known[shape[dim]] = inputs[i].tensor().size(static_cast<int64_t>(dim));
-    }
-  }
-  return known;
-}
-
 struct Launch {
   std::shared_ptr<FusionKernelRuntime> runtime;
   std::shared_ptr<LaunchPlan> plan;
@@ -169,7 +152,7 @@ struct FusionExecutorCache::State {
         return it->second;
       }
       if (specialised < kMaxSpecialised) {
-        const auto resolved = resolveSymbolic(fusion, sizesOf(fusion, inputs));
+        const auto resolved = resolveSymbolic(fusion, sizesOfInputs(fusion, inputs));
         auto runtime = std::make_shared<FusionKernelRuntime>(*resolved, inputs, device);
         ++specialised;
         return runtimes[*settled] = std::move(runtime);

@@ -121,6 +121,23 @@ void checkInputs(const Fusion& fusion, const std::vector<EvalValue>& inputs) {
   }
 }
 
+std::unordered_map<const Val*, ScalarValue> sizesOfInputs(
+    const Fusion& fusion,
+    const std::vector<EvalValue>& inputs) {
+  std::unordered_map<const Val*, ScalarValue> sizes;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const Val* in = fusion.inputs().at(i);
+    if (!in->isTensor()) {
+      continue;
+    }
+    const auto shape = in->as<TensorView>()->shape();
+    for (size_t dim = 0; dim < shape.size(); ++dim) {
+      sizes[shape[dim]] = inputs[i].tensor().size(static_cast<int64_t>(dim));
+    }
+  }
+  return sizes;
+}
+
 at::Device runDevice(
     const Fusion& fusion,
     const std::vector<EvalValue>& inputs,

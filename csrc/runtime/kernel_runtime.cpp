@@ -50,18 +50,7 @@ int FusionKernelRuntime::slotOf(const Val* val) {
 }
 
 CpuSegment::SizeOf FusionKernelRuntime::sizesFrom(const std::vector<EvalValue>& inputs) const {
-  std::unordered_map<const Val*, ScalarValue> known;
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    const Val* in = fusion_->inputs()[i];
-    if (!in->isTensor()) {
-      continue;
-    }
-    const auto shape = in->as<TensorView>()->shape();
-    for (size_t dim = 0; dim < shape.size(); ++dim) {
-      known[shape[dim]] = inputs[i].tensor().size(static_cast<int64_t>(dim));
-    }
-  }
-  auto values = std::make_shared<ScalarValues>(std::move(known));
+  auto values = std::make_shared<ScalarValues>(sizesOfInputs(*fusion_, inputs));
   return [values](const Val* val) { return values->evaluate(val); };
 }
 
@@ -348,20 +337,11 @@ std::shared_ptr<LaunchPlan> FusionKernelRuntime::makePlan(
   checkInputs(*fusion_, inputs);
   auto plan = std::make_shared<LaunchPlan>();
   std::vector<EvalValue> slots = constants_;
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    const Val* in = fusion_->inputs()[i];
-    if (!in->isTensor()) {
-      continue;
-    }
-    const auto shape = in->as<TensorView>()->shape();
-    for (size_t dim = 0; dim < shape.size(); ++dim) {
-      if (shape[dim]->isConst()) {
-        continue;
-      }
-      const int slot = slots_.at(shape[dim]);
-      const EvalValue value = ScalarValue(inputs[i].tensor().size(static_cast<int64_t>(dim)));
-      slots[slot] = value;
-      plan->sizes.emplace_back(slot, value);
+  for (const auto& [extent, size] : sizesOfInputs(*fusion_, inputs)) {
+    if (!extent->isConst()) {
+      const int slot = slots_.at(extent);
+      slots[slot] = size;
+      plan->sizes.emplace_back(slot, size);
     }
   }
   EvalContext context;

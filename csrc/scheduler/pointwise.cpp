@@ -37,7 +37,6 @@ ScheduleResult schedulePointwise(
       continue;
     }
     // From the innermost outwards: what may be one loop with what lies inside of it.
-    std::vector<IterDomain*> outer;
     size_t inner_begin = dims.size() - 1;
     while (inner_begin > 0 && shape.mayMerge(dims[inner_begin - 1], dims[inner_begin])) {
       --inner_begin;
