@@ -6,6 +6,7 @@
 #include <runtime/fusion_executor_cache.h>
 #include <runtime/input_checks.h>
 #include <runtime/kernel_runtime.h>
+#include <runtime/profiler.h>
 
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/core/grad_mode.h>
@@ -101,12 +102,6 @@ bool hasSymbolicDomains(const Fusion& fusion) {
   return false;
 }
 
-struct Launch {
-  std::shared_ptr<FusionKernelRuntime> runtime;
-  std::shared_ptr<LaunchPlan> plan;
-  at::Device device = at::kCPU;
-};
-
 } // namespace
 
 struct FusionExecutorCache::State {
@@ -168,16 +163,27 @@ struct FusionExecutorCache::State {
 
 FusionExecutorCache::FusionExecutorCache(
     std::shared_ptr<Fusion> fusion,
-    int64_t /*fusion_id*/,
+    int64_t fusion_id,
     bool /*auto_schedule*/)
-    : fusion_(std::move(fusion)), state_(std::make_unique<State>()) {
+    : fusion_(std::move(fusion)), fusion_id_(fusion_id), state_(std::make_unique<State>()) {
   NVF_CHECK(fusion_ != nullptr, "FusionExecutorCache needs a Fusion");
   checkOptionsOfEnvironment();
 }
 
 FusionExecutorCache::~FusionExecutorCache() = default;
 
-std::vector<EvalValue> FusionExecutorCache::execute(
+namespace {
+
+// Runs without recording gradients, whatever the inputs require; ambient autocast does not apply.
+struct PlainDispatch {
+  const at::AutoDispatchBelowADInplaceOrView below_autograd;
+  const c10::impl::ExcludeDispatchKeyGuard no_autocast{c10::autocast_dispatch_keyset};
+  const at::AutoGradMode no_grad{false};
+};
+
+} // namespace
+
+FusionExecutorCache::Launch FusionExecutorCache::prepare(
     const std::vector<EvalValue>& inputs,
     std::optional<at::Device> device) {
   thread_local Key key;
@@ -189,34 +195,53 @@ std::vector<EvalValue> FusionExecutorCache::execute(
       launch = it->second;
     }
   }
-  // Runs without recording gradients, whatever the inputs require; ambient autocast does not apply.
-  const at::AutoDispatchBelowADInplaceOrView below_autograd;
-  const c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::autocast_dispatch_keyset);
-  const at::AutoGradMode no_grad(false);
-  if (launch.plan == nullptr) {
-    const Key miss = key;
-    launch.device = [&] {
-      NVF_CHECK(
-          inputs.size() == fusion_->inputs().size(),
-          "The fusion has ",
-          fusion_->inputs().size(),
-          " inputs, but ",
-          inputs.size(),
-          " were given");
-      checkInputs(*fusion_, inputs);
-      return runDevice(*fusion_, inputs, device);
-    }();
-    std::unique_lock lock(state_->mutex);
-    launch.runtime = state_->runtimeFor(*fusion_, inputs, launch.device);
-    state_->most_recent = launch.runtime;
-    launch.plan = launch.runtime->makePlan(inputs);
-    if (state_->launches.size() >= kMaxPlans) {
-      state_->launches.clear();
-    }
-    state_->launches.emplace(miss, launch);
+  if (launch.plan != nullptr) {
+    return launch;
   }
+  const Key miss = key;
+  const PlainDispatch plain;
+  launch.device = [&] {
+    NVF_CHECK(
+        inputs.size() == fusion_->inputs().size(),
+        "The fusion has ",
+        fusion_->inputs().size(),
+        " inputs, but ",
+        inputs.size(),
+        " were given");
+    checkInputs(*fusion_, inputs);
+    return runDevice(*fusion_, inputs, device);
+  }();
+  std::unique_lock lock(state_->mutex);
+  launch.runtime = state_->runtimeFor(*fusion_, inputs, launch.device);
+  state_->most_recent = launch.runtime;
+  launch.plan = launch.runtime->makePlan(inputs);
+  if (state_->launches.size() >= kMaxPlans) {
+    state_->launches.clear();
+  }
+  state_->launches.emplace(miss, launch);
+  return launch;
+}
+
+std::vector<EvalValue> FusionExecutorCache::execute(
+    const std::vector<EvalValue>& inputs,
+    std::optional<at::Device> device) {
+  if (isProfiling()) {
+    return profileRun(*this, inputs, device);
+  }
+  return run(prepare(inputs, device), inputs);
+}
+
+std::vector<EvalValue> FusionExecutorCache::run(
+    const Launch& launch,
+    const std::vector<EvalValue>& inputs) {
+  const PlainDispatch plain;
   const c10::OptionalDeviceGuard device_guard(launch.device);
   return launch.runtime->run(*launch.plan, inputs, launch.device);
+}
+
+std::shared_ptr<const FusionKernelRuntime> FusionExecutorCache::mostRecent() const {
+  std::shared_lock lock(state_->mutex);
+  return state_->most_recent;
 }
 
 bool FusionExecutorCache::isCompiled(

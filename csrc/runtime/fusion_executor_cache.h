@@ -14,6 +14,7 @@
 namespace nvfuser {
 
 class FusionKernelRuntime;
+struct LaunchPlan;
 
 /// Takes a fusion and runs it for any inputs that fit. Thread-safe. A call looks up (devices,
 /// dtypes, ranks, contiguity classes) -> compiled runtime, then (sizes) -> launch plan.
@@ -39,6 +40,24 @@ class FusionExecutorCache {
       const std::vector<EvalValue>& inputs,
       std::optional<at::Device> device = std::nullopt);
 
+  /// What execute() runs for inputs.
+  struct Launch {
+    std::shared_ptr<FusionKernelRuntime> runtime;
+    std::shared_ptr<LaunchPlan> plan;
+    at::Device device = at::kCPU;
+  };
+  /// The launch for these inputs, made where it is missing; nothing runs. Errors as execute().
+  Launch prepare(
+      const std::vector<EvalValue>& inputs,
+      std::optional<at::Device> device = std::nullopt);
+  /// Runs what prepare() has returned for inputs of the same sizes and strides.
+  static std::vector<EvalValue> run(const Launch& launch, const std::vector<EvalValue>& inputs);
+  /// The runtime that the most recent new inputs were given; nullptr before the first run.
+  std::shared_ptr<const FusionKernelRuntime> mostRecent() const;
+  int64_t fusionId() const {
+    return fusion_id_;
+  }
+
   const std::shared_ptr<Fusion>& fusion() const {
     return fusion_;
   }
@@ -52,6 +71,7 @@ class FusionExecutorCache {
  private:
   struct State;
   std::shared_ptr<Fusion> fusion_;
+  int64_t fusion_id_;
   std::unique_ptr<State> state_;
 };
 

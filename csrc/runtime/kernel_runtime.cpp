@@ -11,6 +11,7 @@
 #include <runtime/kernel_cache.h>
 #include <runtime/kernel_check.h>
 #include <runtime/kernel_runtime.h>
+#include <runtime/segment_clock.h>
 
 #include <ATen/ATen.h>
 #include <c10/util/Exception.h>
@@ -110,8 +111,10 @@ void FusionKernelRuntime::makeSegments(const std::vector<EvalValue>& inputs, at:
     if (!segment.group.is_kernel) {
       continue;
     }
+    const Stopwatch watch;
     try {
       segment.kernel = std::make_unique<CpuSegment>(segment.group, size_of);
+      segment.seconds = watch.seconds();
       dumpSegment(*segment.kernel);
       sources.push_back(
           {"segment" + std::to_string(numbers.size()), segment.kernel->text(), cpuTextFlags()});
@@ -140,8 +143,10 @@ void FusionKernelRuntime::makeSegments(const std::vector<EvalValue>& inputs, at:
     }
     return;
   }
+  const Stopwatch watch;
   try {
     const auto libraries = compileAndLoadAll(sources);
+    compile_seconds_ = watch.seconds();
     for (size_t i = 0; i < numbers.size(); ++i) {
       segments_[numbers[i]].kernel->load(libraries[i]);
     }
@@ -223,16 +228,18 @@ void FusionKernelRuntime::layOutSteps() {
       done.insert(expr);
     }
   }
-  for (const Segment& segment : segments_) {
+  for (Segment& segment : segments_) {
+    const size_t first_step = steps_.size();
     if (segment.kernel != nullptr) {
-      layOutKernel(static_cast<int>(kernels_.size()), segment);
+      segment.number = static_cast<int>(kernels_.size());
+      layOutKernel(segment.number, segment);
       kernels_.push_back(segment.kernel.get());
       kernel_groups_.push_back(&segment.group);
-      continue;
-    }
-    for (const Expr* expr : segment.group.exprs) {
-      if (done.insert(expr).second) {
-        layOutNode(expr);
+    } else {
+      for (const Expr* expr : segment.group.exprs) {
+        if (done.insert(expr).second) {
+          layOutNode(expr);
+        }
       }
     }
   }
@@ -241,6 +248,9 @@ void FusionKernelRuntime::layOutSteps() {
 
 void FusionKernelRuntime::findReleases() {
   if (checks_kernels_) {
+    for (size_t i = first_step; i < steps_.size(); ++i) {
+      steps_[i].segment = static_cast<int>(&segment - segments_.data());
+    }
     return; // the nodes of a kernel may need what no step does
   }
   // Each slot is released after its last use; inputs and outputs belong to the caller.
@@ -464,8 +474,10 @@ std::vector<EvalValue> FusionKernelRuntime::run(
         runKernel(step, plan, slots, context);
       } else {
         runStep(step, slots, context);
+  SegmentClock* const clock = SegmentClock::active();
       }
       for (int slot : step.released) {
+      const SegmentTimer timer(clock, step.segment);
         slots[slot].reset();
       }
     }
@@ -481,6 +493,7 @@ std::vector<EvalValue> FusionKernelRuntime::run(
         runStep(step, slots, context);
         verifyStep(step, slots, sizes);
       }
+      const SegmentTimer timer(clock, step.segment);
       for (int slot : step.released) {
         slots[slot].reset();
       }

@@ -45,6 +45,24 @@ class FusionKernelRuntime {
       const std::vector<EvalValue>& inputs,
       at::Device device) const;
 
+  /// What one executor takes: a kernel, or nodes that ATen evaluates one by one.
+  struct Segment {
+    SegmentedGroup group;
+    std::unique_ptr<CpuSegment> kernel;
+    int number = -1;    ///< of the kernel, as in LaunchPlan::kernels
+    double seconds = 0; ///< to schedule and print the kernel
+  };
+  /// In the order in which they run.
+  const std::vector<Segment>& segments() const {
+    return segments_;
+  }
+  /// Seconds that the compiler took, or the cache of kernels, for all kernels together.
+  double compileSeconds() const {
+    return compile_seconds_;
+  }
+  /// The value of a scalar of fusion(), given inputs; none when it is not known with their sizes.
+  CpuSegment::SizeOf sizesFrom(const std::vector<EvalValue>& inputs) const;
+
   /// One line per segment: its executor and nodes, then the fusion's text.
   std::string text() const;
   /// The source texts of the generated kernels, one after the other.
@@ -62,11 +80,7 @@ class FusionKernelRuntime {
     std::vector<int> released; ///< slots whose last use this is
     int kernel = -1;           ///< number of the kernel
     std::vector<int> scalars;  ///< slots that a kernel is handed beside its operands
-  };
-  /// What one executor takes: a kernel, or nodes that ATen evaluates one by one.
-  struct Segment {
-    SegmentedGroup group;
-    std::unique_ptr<CpuSegment> kernel;
+    int segment = -1;          ///< number of the segment; -1 for scalars of none
   };
   struct Output {
     int slot;
@@ -86,7 +100,6 @@ class FusionKernelRuntime {
   void layOutNode(const Expr* expr);
   void layOutKernel(int number, const Segment& segment);
   void findReleases();
-  CpuSegment::SizeOf sizesFrom(const std::vector<EvalValue>& inputs) const;
   void layOutOutputs();
   int slotOf(const Val* val);
   void runStep(const Step& step, std::vector<EvalValue>& slots, EvalContext& context) const;
@@ -108,6 +121,7 @@ class FusionKernelRuntime {
   std::vector<Step> steps_;
   std::vector<Segment> segments_;
   std::vector<const CpuSegment*> kernels_;
+  double compile_seconds_ = 0;
   std::vector<const SegmentedGroup*> kernel_groups_;
   std::unordered_set<const Val*> known_with_sizes_;
   std::vector<Output> outputs_;

@@ -183,16 +183,21 @@ ScheduleResult scheduleSegment(Fusion& segment, const ScheduleContext& context) 
     tv->setInlined(!has_loops);
   }
   const SegmentShape shape(segment);
-  if (whyNotTranspose(segment, shape).empty()) {
+  const std::string not_transpose = whyNotTranspose(segment, shape);
+  if (not_transpose.empty()) {
     return scheduleTranspose(segment, shape);
   }
   const std::string not_pointwise = whyNotPointwise(shape);
   if (not_pointwise.empty()) {
-    return schedulePointwise(segment, shape, context);
+    ScheduleResult result = schedulePointwise(segment, shape, context);
+    result.refused = {{"transpose", not_transpose}};
+    return result;
   }
   const std::string not_reduction = whyNotReduction(shape);
   if (not_reduction.empty()) {
-    return scheduleReduction(segment, shape, context);
+    ScheduleResult result = scheduleReduction(segment, shape, context);
+    result.refused = {{"transpose", not_transpose}, {"pointwise", not_pointwise}};
+    return result;
   }
   NVF_CHECK(
       false,

@@ -21,6 +21,8 @@ struct ScheduleContext {
 struct ScheduleResult {
   std::string scheduler;
   std::string heuristics;
+  /// Schedulers that were asked first, each with its reason to refuse.
+  std::vector<std::pair<std::string, std::string>> refused = {};
 };
 
 /// Schedules a segment: picks the scheduler that takes it and changes the tensors of `segment`.

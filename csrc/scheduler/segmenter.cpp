@@ -195,10 +195,14 @@ class Segmenter {
       } else {
         ++level;
         joined.clear();
+        apart_[expr] = reduced.empty()
+            ? "its operands come from reductions over different dimensions"
+            : "it reduces other dimensions than the kernel that an operand comes from";
       }
     }
     chain_[expr] = chainBefore(expr, level) + 1;
     if (is_kernel && chain_[expr] > kLongestChain) {
+      apart_[expr] = detail::concat("a chain of more than ", kLongestChain, " nodes is cut");
       ++level;
       joined.clear();
       reduced = signatureOf(expr);
@@ -307,6 +311,12 @@ class Segmenter {
       }
       group.exprs.assign(members.begin(), members.end());
       sortByPlace(group.exprs);
+      for (const Expr* expr : group.exprs) {
+        const auto it = apart_.find(expr);
+        if (it != apart_.end() && find(group_.at(expr)) == g) {
+          group.apart.push_back(expr->output(0)->toString() + ": " + it->second);
+        }
+      }
       findInputs(group);
       result_.push_back(std::move(group));
       numbers_.push_back(g);
@@ -437,6 +447,7 @@ class Segmenter {
   std::vector<Expr*> exprs_;
   std::unordered_map<const Expr*, Kind> kind_;
   std::unordered_map<const Expr*, std::string> reason_;
+  std::unordered_map<const Expr*, std::string> apart_;
   std::unordered_map<const Expr*, size_t> place_;
   std::unordered_map<const Val*, std::vector<Expr*>> roots_;
   std::vector<Group> groups_;

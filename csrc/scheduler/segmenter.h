@@ -21,6 +21,8 @@ struct SegmentedGroup {
   std::vector<Val*> outputs; ///< tensors that others, or the caller, need
   bool is_kernel = false;
   std::string reason; ///< why this is no kernel
+  /// Why a kernel does not take in the kernels that some of its operands come from.
+  std::vector<std::string> apart;
 };
 
 /// Groups in an order in which they can run. Nodes whose outputs are scalars are in no group. Views

@@ -1,0 +1,231 @@
+#include <runtime/segment_report.h>
+
+#include <analysis/scalar_values.h>
+#include <ir/iter_domain.h>
+#include <ir/nodes.h>
+#include <ir/traversal.h>
+
+#include <algorithm>
+
+namespace nvfuser {
+
+namespace {
+
+std::string nameOf(const Val* tensor) {
+  return "T" + std::to_string(tensor->name());
+}
+
+std::string opNameOf(const Expr* expr) {
+  try {
+    return expr->pythonCall().function;
+  } catch (const InternalError&) {
+    return std::string(expr->opName()); // no operation of a definition: a pass made it
+  }
+}
+
+std::string roleOf(const Fusion& fusion, const Val* val) {
+  const auto place = [&](const std::vector<Val*>& vals, const char* kind) -> std::string {
+    const auto it = std::find(vals.begin(), vals.end(), val);
+    return it == vals.end() ? "" : kind + std::to_string(it - vals.begin());
+  };
+  const std::string role = place(fusion.inputs(), "input ");
+  return role.empty() ? place(fusion.outputs(), "output ") : role;
+}
+
+TensorReport reportTensor(
+    const Fusion& fusion,
+    const TensorView* tv,
+    const CpuSegment::SizeOf& size_of) {
+  TensorReport report{nameOf(tv), roleOf(fusion, tv), tv->dtype(), {}};
+  int64_t elements = 1;
+  bool known = true;
+  for (const IterDomain* id : noReductions(tv->getLogicalDomain())) {
+    const Val* extent = id->getMaybeExpandedExtent();
+    const ScalarValue size = extent->isConst() ? extent->value() : size_of(extent);
+    if (hasValue(size)) {
+      report.sizes.emplace_back(toInt(size));
+      elements *= id->hasExpandedExtent() && toInt(size) != 0 ? 1 : toInt(size);
+    } else {
+      report.sizes.emplace_back(extent->toInlineString());
+      known = false;
+    }
+  }
+  report.bytes = known ? elements * dataTypeSizeBits(tv->dtype()) / 8 : 0;
+  return report;
+}
+
+std::vector<LoopReport> reportLoops(const CpuSegment& kernel, const CpuSegment::SizeOf& size_of) {
+  std::unordered_map<const Val*, ScalarValue> known;
+  for (const auto& [copy, original] : kernel.originals()) {
+    const ScalarValue value = size_of(original);
+    if (hasValue(value)) {
+      known[copy] = value;
+    }
+  }
+  ScalarValues values(std::move(known));
+  std::vector<LoopReport> result;
+  for (const TensorView* tv : kernel.fusion().tensorViews()) {
+    if (tv->definition() == nullptr || tv->isInlined()) {
+      continue;
+    }
+    LoopReport report{nameOf(tv), {}};
+    for (const IterDomain* id : tv->getLoopDomain()) {
+      if (id->isBroadcast() || id->extent()->isOneInt()) {
+        continue;
+      }
+      const ScalarValue size = values.evaluate(id->extent());
+      report.loops.push_back(
+          std::string(
+              id->parallelType() == ParallelType::BIDx ? "parallel "
+                  : id->isReduction()                  ? "reduction "
+                                                       : "serial ") +
+          (hasValue(size) ? std::to_string(toInt(size)) : id->extent()->toInlineString()));
+    }
+    result.push_back(std::move(report));
+  }
+  return result;
+}
+
+SegmentReport::Kind kindOf(const FusionKernelRuntime::Segment& segment) {
+  if (segment.kernel != nullptr) {
+    return SegmentReport::Kind::Kernel;
+  }
+  const auto& exprs = segment.group.exprs;
+  const bool are_views =
+      std::all_of(exprs.begin(), exprs.end(), [](const Expr* expr) { return expr->traits().view; });
+  return are_views ? SegmentReport::Kind::View : SegmentReport::Kind::Library;
+}
+
+void reportKernel(
+    const FusionKernelRuntime::Segment& segment,
+    const CpuSegment::SizeOf& size_of,
+    const LaunchPlan* plan,
+    SegmentReport& report) {
+  const CpuSegment& kernel = *segment.kernel;
+  report.scheduler = kernel.schedule().scheduler;
+  report.heuristics = kernel.schedule().heuristics;
+  report.refused = kernel.schedule().refused;
+  report.loops = reportLoops(kernel, size_of);
+  report.compile_seconds = segment.seconds;
+  if (plan == nullptr) {
+    return;
+  }
+  const CpuLaunch& launch = *plan->kernels.at(segment.number);
+  for (size_t i = 0; i < launch.tasks.size(); ++i) {
+    // Without a parallel loop the calling thread does it all.
+    report.stages.push_back({std::max<int64_t>(launch.tasks[i], 1), launch.grains.at(i)});
+  }
+  report.scratch_bytes = launch.scratch_bytes;
+  for (int64_t bytes : launch.workspace_bytes) {
+    report.workspace_bytes += bytes;
+  }
+}
+
+} // namespace
+
+std::string_view kindName(SegmentReport::Kind kind) {
+  switch (kind) {
+    case SegmentReport::Kind::Kernel:
+      return "kernel";
+    case SegmentReport::Kind::Library:
+      return "library call";
+    case SegmentReport::Kind::View:
+      return "view";
+  }
+  return "";
+}
+
+std::vector<SegmentReport> reportSegments(
+    const FusionKernelRuntime& runtime,
+    const CpuSegment::SizeOf& size_of,
+    const LaunchPlan* plan) {
+  std::vector<SegmentReport> reports;
+  std::unordered_map<const Val*, size_t> makers;
+  for (const FusionKernelRuntime::Segment& segment : runtime.segments()) {
+    SegmentReport report;
+    report.kind = kindOf(segment);
+    const SegmentedGroup& group = segment.group;
+    if (report.kind == SegmentReport::Kind::Kernel) {
+      reportKernel(segment, size_of, plan, report);
+    } else {
+      report.scheduler = report.kind == SegmentReport::Kind::View ? "no_op" : "expr_eval";
+      report.reason = group.reason;
+    }
+    for (const Expr* expr : group.exprs) {
+      report.ops.push_back(opNameOf(expr));
+      std::string text = expr->toString();
+      while (!text.empty() && text.back() == '\n') {
+        text.pop_back();
+      }
+      report.nodes.push_back(std::move(text));
+    }
+    for (const Val* in : group.inputs) {
+      report.inputs.push_back(reportTensor(runtime.fusion(), in->as<TensorView>(), size_of));
+      const auto maker = makers.find(in);
+      if (report.kind != SegmentReport::Kind::Kernel || maker == makers.end()) {
+        continue;
+      }
+      const SegmentReport& other = reports[maker->second];
+      const std::string from =
+          detail::concat(nameOf(in), " comes from segment ", maker->second, ", a ");
+      if (other.kind != SegmentReport::Kind::Kernel) {
+        report.apart.push_back(from + std::string(kindName(other.kind)) + ": " + other.reason);
+      } else if (group.apart.empty()) {
+        report.apart.push_back(from + "kernel: a library call lies between the two");
+      }
+    }
+    report.apart.insert(report.apart.end(), group.apart.begin(), group.apart.end());
+    for (const Val* out : group.outputs) {
+      report.outputs.push_back(reportTensor(runtime.fusion(), out->as<TensorView>(), size_of));
+      makers[out] = reports.size();
+    }
+    if (report.kind != SegmentReport::Kind::View) {
+      for (const TensorReport& tensor : report.inputs) {
+        report.bytes_read += tensor.bytes;
+      }
+      for (const TensorReport& tensor : report.outputs) {
+        report.bytes_written += tensor.bytes;
+      }
+    }
+    reports.push_back(std::move(report));
+  }
+  return reports;
+}
+
+std::string scheduledText(const FusionKernelRuntime& runtime, bool transforms) {
+  std::string text;
+  for (size_t i = 0; i < runtime.segments().size(); ++i) {
+    const FusionKernelRuntime::Segment& segment = runtime.segments()[i];
+    if (segment.kernel == nullptr) {
+      text += detail::concat("segment ", i, " (aten: ", segment.group.reason, "):\n");
+      for (const Expr* expr : segment.group.exprs) {
+        text += expr->toString();
+      }
+      continue;
+    }
+    const ScheduleResult& schedule = segment.kernel->schedule();
+    text +=
+        detail::concat("segment ", i, " (", schedule.scheduler, ": ", schedule.heuristics, "):\n");
+    const Fusion& fusion = segment.kernel->fusion();
+    text += fusion.printMath();
+    if (!transforms) {
+      continue;
+    }
+    text += "%transforms {\n";
+    for (const TensorView* tv : fusion.tensorViews()) {
+      text += tv->toString() + (tv->isInlined() ? " inlined" : "") + "\n";
+      if (tv->hasRoot()) {
+        for (const Expr* expr : transformsBetween(tv->getRootDomain(), tv->getLogicalDomain())) {
+          text += " root to logical: " + expr->toString();
+        }
+      }
+      for (const Expr* expr : transformsBetween(tv->getLogicalDomain(), tv->getLoopDomain())) {
+        text += " logical to loop: " + expr->toString();
+      }
+    }
+    text += "} // %transforms\n\n";
+  }
+  return text;
+}
+
+} // namespace nvfuser
