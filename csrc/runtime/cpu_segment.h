@@ -2,7 +2,6 @@
 #pragma once
 
 #include <codegen/cpu_kernel.h>
-#include <runtime/evaluator_registry.h>
 #include <runtime/value.h>
 #include <scheduler/schedule.h>
 #include <scheduler/segmenter.h>
@@ -72,11 +71,11 @@ class CpuSegment {
   const Kernel& kernel() const {
     return *kernel_;
   }
-
   /// The scalar of the whole fusion that each one of fusion() stands for.
   const std::unordered_map<const Val*, const Val*>& originals() const {
     return originals_;
   }
+
  private:
   using Stage = void (*)(long, long, void* const*, const long*, char*);
   int64_t evaluate(Index index, const std::vector<int64_t>& params) const;

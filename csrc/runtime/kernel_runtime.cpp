@@ -242,15 +242,15 @@ void FusionKernelRuntime::layOutSteps() {
         }
       }
     }
+    for (size_t i = first_step; i < steps_.size(); ++i) {
+      steps_[i].segment = static_cast<int>(&segment - segments_.data());
+    }
   }
   findReleases();
 }
 
 void FusionKernelRuntime::findReleases() {
   if (checks_kernels_) {
-    for (size_t i = first_step; i < steps_.size(); ++i) {
-      steps_[i].segment = static_cast<int>(&segment - segments_.data());
-    }
     return; // the nodes of a kernel may need what no step does
   }
   // Each slot is released after its last use; inputs and outputs belong to the caller.
@@ -468,16 +468,16 @@ std::vector<EvalValue> FusionKernelRuntime::run(
   EvalContext context;
   context.device = device;
   context.random_nodes = random_nodes_;
+  SegmentClock* const clock = SegmentClock::active();
   if (plan.verified.load(std::memory_order_acquire)) {
     for (const Step& step : steps_) {
+      const SegmentTimer timer(clock, step.segment);
       if (step.kernel >= 0) {
         runKernel(step, plan, slots, context);
       } else {
         runStep(step, slots, context);
-  SegmentClock* const clock = SegmentClock::active();
       }
       for (int slot : step.released) {
-      const SegmentTimer timer(clock, step.segment);
         slots[slot].reset();
       }
     }
@@ -487,13 +487,13 @@ std::vector<EvalValue> FusionKernelRuntime::run(
       sizes.bind(fusion_->inputs()[i], inputs[i]);
     }
     for (const Step& step : steps_) {
+      const SegmentTimer timer(clock, step.segment);
       if (step.kernel >= 0) {
         runKernel(step, plan, slots, context);
       } else {
         runStep(step, slots, context);
         verifyStep(step, slots, sizes);
       }
-      const SegmentTimer timer(clock, step.segment);
       for (int slot : step.released) {
         slots[slot].reset();
       }
