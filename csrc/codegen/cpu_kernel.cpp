@@ -1,6 +1,7 @@
 #include <codegen/cpu_kernel.h>
 
 #include <codegen/cpu_preamble.h>
+#include <codegen/cpu_random.h>
 #include <codegen/cpu_text.h>
 #include <ir/nodes.h>
 
@@ -70,7 +71,7 @@ bool mayLieOutside(Index index) {
 class Printer {
  public:
   explicit Printer(const Kernel& kernel) : kernel_(kernel) {
-    const size_t words = kernel.indices.params().size() + kernel.scalars.size();
+    const size_t words = randomWords() + kRandomWords * kernel.randoms.size();
     for (size_t i = 0; i < kernel.buffers.size(); ++i) {
       const KernelBuffer& buffer = kernel.buffers[i];
       if (buffer.kind == KernelBuffer::Kind::Array && !isOnStack(buffer)) {
@@ -85,7 +86,7 @@ class Printer {
     for (size_t i = 0; i < kernel_.stages.size(); ++i) {
       stages += stage(kernel_.stages[i], i);
     }
-    result_.text = cpuPreamble() + stages;
+    result_.text = cpuPreamble() + cpuRandomPreamble(kernel_) + stages;
     return std::move(result_);
   }
 
@@ -104,6 +105,11 @@ class Printer {
   static bool isHandedIn(const KernelBuffer& buffer) {
     return buffer.kind == KernelBuffer::Kind::Input || buffer.kind == KernelBuffer::Kind::Output ||
         buffer.kind == KernelBuffer::Kind::Workspace;
+  }
+
+  // The first word of the first random source.
+  size_t randomWords() const {
+    return kernel_.indices.params().size() + kernel_.scalars.size();
   }
 
   int here() const {
@@ -146,6 +152,9 @@ class Printer {
                ? cpuCast("__builtin_bit_cast(double, " + word + ")", DataType::Double, dtype)
                : cpuCast(word, DataType::Int, dtype)) +
           ";\n";
+    }
+    for (size_t i = 0; i < kernel_.randoms.size(); ++i) {
+      text += "  " + cpuRandomSource(static_cast<int>(i), randomWords() + kRandomWords * i) + "\n";
     }
     const bool parallel = stage.tasks != nullptr;
     if (!parallel) {
@@ -297,8 +306,9 @@ class Printer {
 
   void print(const KernelLoop& loop) {
     const std::string variable = indexText(loop.variable);
-    const std::string stop = indexText(loop.stop);
-    const std::string start = loop.start == nullptr ? "0" : indexText(loop.start);
+    std::string stop = indexText(loop.stop);
+    std::string start = loop.start == nullptr ? "0" : indexText(loop.start);
+    const bool in_pieces = openPieces(loop, start, stop);
     const bool innermost = !containsLoop(loop.body) && !containsPosition(loop.body);
     std::vector<std::string> clauses;
     bool has_plain_accumulator = false;
@@ -323,6 +333,53 @@ class Printer {
     line(
         "for (long " + variable + " = " + start + "; " + variable + " < " + stop + "; ++" +
         variable + ") {\n" + inner + std::string(2 * scopes_.size(), ' ') + "}");
+    if (in_pieces) {
+      line("}");
+      pieces_.clear();
+    }
+  }
+
+  // Random numbers of neighbours are made a piece at a time, ahead of the loop that takes them.
+  bool openPieces(const KernelLoop& loop, std::string& start, std::string& stop) {
+    std::vector<const KernelRandom*> made;
+    for (const auto& node : loop.body) {
+      const auto* random = std::get_if<KernelRandom>(&node->what);
+      const bool neighbours = random != nullptr && !dependsOnRegister(random->element) &&
+          isConsecutive(random->element, loop.variable);
+      if (neighbours) {
+        made.push_back(random);
+      }
+    }
+    if (made.empty() || containsLoop(loop.body)) {
+      return false;
+    }
+    const std::string variable = indexText(loop.variable);
+    const std::string piece = std::to_string(kRandomPiece);
+    const std::string first = variable + "b";
+    const std::string last = variable + "e";
+    line(
+        "for (long " + first + " = " + start + "; " + first + " < " + stop + "; " + first +
+        " += " + piece + ") {");
+    line(
+        "const long " + variable + " = " + first + ", " + last + " = " + stop + " - " + first +
+        " < " + piece + " ? " + stop + " : " + first + " + " + piece + ";");
+    for (const KernelRandom* random : made) {
+      const std::string name = "q" + std::to_string(random->out.number);
+      const std::string element = indexText(random->element);
+      line(cpuRandomPiece(kernel_, random->source, name, element, last + " - " + first));
+      pieces_[random->out.number] = name + "[" + variable + " - " + first + "]";
+    }
+    start = first;
+    stop = last;
+    return true;
+  }
+
+  void print(const KernelRandom& random) {
+    const auto piece = pieces_.find(random.out.number);
+    define(
+        random.out,
+        piece != pieces_.end() ? piece->second
+                               : cpuRandomAt(kernel_, random.source, indexText(random.element)));
   }
 
   void print(const KernelCompute& compute) {
@@ -436,6 +493,7 @@ class Printer {
   const Kernel& kernel_;
   CpuKernelText result_;
   std::map<int, size_t> scratch_words_;
+  std::map<int, std::string> pieces_; ///< of registers that hold random numbers: where they lie
   std::vector<Scope> scopes_;
   int next_index_ = 0;
 };

@@ -18,8 +18,9 @@ namespace nvfuser {
 ///  buffers: the addresses of the kernel's Input, Output and Workspace buffers in the order of
 ///    Kernel::buffers, then that of a long which a wrong position sets to the number of its node
 ///    (from 1).
-///  words: the index parameters, the scalars (the bits of a double, or an integer), then the
-///    offsets in bytes of `scratch_arrays` inside scratch, which belongs to one thread.
+///  words: the index parameters, the scalars (the bits of a double, or an integer), kRandomWords for
+///    each random source, then the offsets in bytes of `scratch_arrays` inside scratch, which
+///    belongs to one thread.
 struct CpuKernelText {
   std::string text;
   std::vector<int> scratch_arrays; ///< buffers of kind Array that lie in scratch

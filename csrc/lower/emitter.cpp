@@ -269,6 +269,24 @@ KernelValue Emitter::fromIndex(Index index, DataType dtype) {
   return out;
 }
 
+KernelValue Emitter::random(const Expr* expr, Index element) {
+  auto& sources = kernel_.randoms;
+  auto source = std::find_if(
+      sources.begin(), sources.end(), [&](const RandomSource& s) { return s.expr == expr; });
+  if (source == sources.end()) {
+    const auto operand = [&](const char* name) {
+      const Val* val = expr->operand(name);
+      return val == nullptr ? KernelValue{} : scalar(val);
+    };
+    sources.push_back(
+        {expr, operand("a"), operand("b"), operand("rng_seed"), operand("rng_offset")});
+    source = sources.end() - 1;
+  }
+  KernelValue out = newRegister(expr->output(0)->dtype(), element->depth);
+  append(out.depth, {KernelRandom{out, static_cast<int>(source - sources.begin()), element}});
+  return out;
+}
+
 Index Emitter::position(
     const Expr* expr,
     const KernelValue& value,

@@ -79,6 +79,8 @@ class Emitter {
   KernelValue compute(const Expr* expr, DataType dtype, std::vector<KernelValue> operands);
   KernelValue select(Index condition, const KernelValue& yes, const KernelValue& no);
   KernelValue fromIndex(Index index, DataType dtype);
+  /// The number that the random node draws for an element, counted in row-major order.
+  KernelValue random(const Expr* expr, Index element);
   /// The position in a dimension that an integer names; with `wraps`, from the end where negative.
   Index position(
       const Expr* expr,

@@ -107,6 +107,13 @@ struct KernelPosition {
   Index condition;
 };
 
+/// out = number `element` of random source `source`
+struct KernelRandom {
+  KernelValue out;
+  int source;
+  Index element;
+};
+
 struct KernelNode {
   std::variant<
       KernelLoop,
@@ -117,7 +124,8 @@ struct KernelNode {
       KernelAccumulate,
       KernelSelect,
       KernelFromIndex,
-      KernelPosition>
+      KernelPosition,
+      KernelRandom>
       what;
 };
 
@@ -137,11 +145,23 @@ struct SizeCheck {
   const Expr* expr;
 };
 
+/// A node that draws random numbers. The launcher hands in kRandomWords words for it: seed, offset,
+/// and the bits of start, factor and cap, for numbers min(start + factor * x, cap).
+struct RandomSource {
+  const Expr* expr;
+  KernelValue a;
+  KernelValue b;
+  KernelValue seed; ///< of type Null, like offset: taken from the generator
+  KernelValue offset;
+};
+inline constexpr size_t kRandomWords = 5;
+
 struct Kernel {
   std::vector<KernelBuffer> buffers; ///< inputs, outputs, then the others
   std::vector<KernelStage> stages;
   IndexContext indices;
   std::vector<const Val*> scalars; ///< operands that are handed in beside indices.params()
+  std::vector<RandomSource> randoms;
   std::vector<SizeCheck> checks;
   std::vector<const Expr*> positions; ///< nodes that may find a wrong position, by number
   int registers = 0;

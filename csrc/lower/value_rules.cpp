@@ -111,6 +111,23 @@ KernelValue counted(
       {number, emitter.scalar(expr->operand("start")), emitter.scalar(expr->operand("step"))});
 }
 
+// The number depends on nothing but the place of the element in the whole tensor.
+KernelValue drawn(
+    Emitter& emitter,
+    const Expr* expr,
+    const std::vector<Index>& root,
+    Index /*condition*/) {
+  IndexContext& indices = emitter.indices();
+  const auto domain = noReductions(expr->output(0)->as<TensorView>()->getMaybeRootDomain());
+  Index element = indices.constant(0);
+  for (size_t i = 0; i < domain.size(); ++i) {
+    if (!isTrivial(domain[i])) {
+      element = indices.add(indices.mul(element, extentOf(indices, domain[i])), root[i]);
+    }
+  }
+  return emitter.random(expr, element);
+}
+
 // The operand's element at a position that stands in another tensor.
 KernelValue lookedUp(
     Emitter& emitter,
@@ -231,6 +248,7 @@ const RegisterValueRule rules[] = {
     {"CatOp", joined},
     {"FullOp", filled},
     {"IotaOp", counted},
+    {"RngOp", drawn},
     {"IndexSelectOp", indexSelected},
     {"GatherOp", gathered},
     {"SelectOp", selected},

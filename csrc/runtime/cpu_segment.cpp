@@ -5,6 +5,7 @@
 #include <runtime/aten_helpers.h>
 #include <runtime/kernel_cache.h>
 #include <runtime/parallel_for.h>
+#include <runtime/random_draw.h>
 
 #include <ATen/ATen.h>
 
@@ -183,7 +184,8 @@ std::unique_ptr<CpuLaunch> CpuSegment::plan(const SizeOf& size_of) const {
     launch.words.push_back(param.scalar == nullptr ? 0 : valueOf(param.scalar));
   }
   const std::vector<int64_t> params = launch.words;
-  launch.words.resize(params.size() + kernel_->scalars.size(), 0);
+  launch.words.resize(
+      params.size() + kernel_->scalars.size() + kRandomWords * kernel_->randoms.size(), 0);
   for (int buffer : text_.scratch_arrays) {
     const KernelBuffer& array = kernel_->buffers[buffer];
     launch.words.push_back(launch.scratch_bytes);
@@ -224,6 +226,26 @@ std::unique_ptr<CpuLaunch> CpuSegment::plan(const SizeOf& size_of) const {
     launch.grains.push_back(std::max<int64_t>(1, kSerialElements / per_task));
   }
   return result;
+}
+
+void CpuSegment::fillRandomWords(
+    int64_t* words,
+    const std::vector<ScalarValue>& scalars,
+    EvalContext& context) const {
+  const auto valueOf = [&](const KernelValue& value) {
+    return value.kind == KernelValue::Kind::Scalar ? scalars.at(value.number) : value.constant;
+  };
+  for (const RandomSource& source : kernel_->randoms) {
+    const RandomDraw draw = randomDraw(
+        *source.expr,
+        valueOf(source.a),
+        valueOf(source.b),
+        valueOf(source.seed),
+        valueOf(source.offset),
+        context);
+    const auto drawn = kernelWords(draw);
+    words = std::copy(drawn.begin(), drawn.end(), words);
+  }
 }
 
 // The kernel reads an input by the flags of its allocation domain; memory that lies otherwise is
@@ -283,7 +305,8 @@ void* memoryOf(const TensorView* tv, const at::Tensor& tensor, std::vector<at::T
 std::vector<at::Tensor> CpuSegment::run(
     CpuLaunch& launch,
     std::vector<at::Tensor> inputs,
-    const std::vector<ScalarValue>& scalars) const {
+    const std::vector<ScalarValue>& scalars,
+    EvalContext& context) const {
   NVF_ERROR(!stages_.empty(), "the kernel is not loaded");
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (inputs[i].is_neg() || inputs[i].is_conj()) {
@@ -312,6 +335,7 @@ std::vector<at::Tensor> CpuSegment::run(
         ? std::bit_cast<int64_t>(toDouble(scalars[i]))
         : toInt(scalars[i]);
   }
+  fillRandomWords(words.data() + params.size() + scalars.size(), scalars, context);
   std::vector<at::Tensor> outputs;
   c10::SmallVector<void*, 16> buffers;
   outputs.reserve(launch.outputs.size());

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <codegen/cpu_kernel.h>
+#include <runtime/evaluator_registry.h>
 #include <runtime/value.h>
 #include <scheduler/schedule.h>
 #include <scheduler/segmenter.h>
@@ -22,7 +23,7 @@ struct CpuLaunch {
     std::vector<int64_t> sizes;
     std::vector<int64_t> strides;
   };
-  std::vector<int64_t> words; ///< strides and scalar inputs are filled in at each run
+  std::vector<int64_t> words; ///< strides, scalars and random states are filled in at each run
   std::vector<Output> outputs;
   std::vector<int64_t> workspace_bytes;
   int64_t scratch_bytes = 0;
@@ -48,12 +49,13 @@ class CpuSegment {
 
   std::unique_ptr<CpuLaunch> plan(const SizeOf& size_of) const;
 
-  /// Runs the kernel. `scalars` in the order of runtimeScalars(). IndexError when an index lies
-  /// outside of its dimension.
+  /// Runs the kernel. `scalars` in the order of runtimeScalars(); random states come from
+  /// `context`. IndexError when an index lies outside of its dimension.
   std::vector<at::Tensor> run(
       CpuLaunch& launch,
       std::vector<at::Tensor> inputs,
-      const std::vector<ScalarValue>& scalars) const;
+      const std::vector<ScalarValue>& scalars,
+      EvalContext& context) const;
 
   /// Scalars of the whole fusion that the kernel is handed at each run.
   const std::vector<const Val*>& runtimeScalars() const {
@@ -81,6 +83,10 @@ class CpuSegment {
   int64_t evaluate(Index index, const std::vector<int64_t>& params) const;
   const Val* originalOf(const Val* val) const;
   void checkSizesAreKnown(const SizeOf& size_of) const;
+  void fillRandomWords(
+      int64_t* words,
+      const std::vector<ScalarValue>& scalars,
+      EvalContext& context) const;
   std::vector<bool> inputsToCopy(const std::vector<at::Tensor>& inputs) const;
 
   std::unordered_map<const Val*, const Val*> originals_;

@@ -182,11 +182,8 @@ void FusionKernelRuntime::layOutNode(const Expr* expr) {
     step.outputs.push_back(slotOf(out));
     scalar_only = scalar_only && out->isScalar();
   }
-  const NodeTraits traits = expr->traits();
-  if (traits.random && expr->hasAttribute("rng_id")) {
-    random_nodes_ = std::max(random_nodes_, expr->attribute<int64_t>("rng_id") + 1);
-  }
-  if (scalar_only && traits.pure) {
+  countRandomNode(expr);
+  if (scalar_only && expr->traits().pure) {
     known_with_sizes_.insert(expr->outputs().begin(), expr->outputs().end());
     plan_steps_.push_back(std::move(step));
   } else {
@@ -194,8 +191,17 @@ void FusionKernelRuntime::layOutNode(const Expr* expr) {
   }
 }
 
+void FusionKernelRuntime::countRandomNode(const Expr* expr) {
+  if (expr->traits().random && expr->hasAttribute("rng_id")) {
+    random_nodes_ = std::max(random_nodes_, expr->attribute<int64_t>("rng_id") + 1);
+  }
+}
+
 void FusionKernelRuntime::layOutKernel(int number, const Segment& segment) {
   Step step{nullptr, nullptr, {}, {}, {}, number, {}};
+  for (const Expr* expr : segment.group.exprs) {
+    countRandomNode(expr);
+  }
   for (const Val* in : segment.group.inputs) {
     step.operands.push_back(slotOf(in));
   }
@@ -372,7 +378,7 @@ void FusionKernelRuntime::runKernel(
     const Step& step,
     LaunchPlan& plan,
     std::vector<EvalValue>& slots,
-    const EvalContext& context) const {
+    EvalContext& context) const {
   std::vector<at::Tensor> inputs;
   inputs.reserve(step.operands.size());
   for (int slot : step.operands) {
@@ -383,7 +389,7 @@ void FusionKernelRuntime::runKernel(
     scalars.push_back(slots[slot].scalar());
   }
   const CpuSegment& kernel = *kernels_[step.kernel];
-  auto outputs = kernel.run(*plan.kernels[step.kernel], inputs, scalars);
+  auto outputs = kernel.run(*plan.kernels[step.kernel], inputs, scalars, context);
   if (checks_kernels_) {
     const auto scalar = [&](const Val* val) {
       return val->isConst() ? EvalValue(val->value()) : slots[slots_.at(val)];

@@ -98,6 +98,7 @@ class FusionKernelRuntime {
   static void refuseKernel(Segment& segment, const std::string& reason);
   void layOutSteps();
   void layOutNode(const Expr* expr);
+  void countRandomNode(const Expr* expr);
   void layOutKernel(int number, const Segment& segment);
   void findReleases();
   void layOutOutputs();
@@ -107,7 +108,7 @@ class FusionKernelRuntime {
       const Step& step,
       LaunchPlan& plan,
       std::vector<EvalValue>& slots,
-      const EvalContext& context) const;
+      EvalContext& context) const;
   void verifyStep(const Step& step, const std::vector<EvalValue>& slots, ExpressionEvaluator& sizes)
       const;
   std::vector<EvalValue> finish(std::vector<EvalValue>& slots, const std::vector<EvalValue>& inputs)

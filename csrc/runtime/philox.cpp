@@ -68,34 +68,6 @@ double largestBelow(double bound, at::ScalarType dtype) {
   }
 }
 
-// What turns a number of the standard distribution into the one asked for: offset + factor * x, not
-// above `cap`.
-struct Affine {
-  double offset;
-  double factor;
-  double cap;
-
-  explicit Affine(const RandomSpec& spec)
-      : offset(spec.a), factor(spec.b), cap(std::numeric_limits<double>::infinity()) {
-    // Also refuses the dtypes that cannot be generated.
-    const double below = largestBelow(spec.b, spec.dtype);
-    if (spec.type == RngType::Uniform) {
-      factor = spec.b - spec.a;
-      NVF_CHECK(
-          spec.a <= spec.b && std::isfinite(factor),
-          "uniform: the range must be finite and not reversed: [",
-          spec.a,
-          ", ",
-          spec.b,
-          ")");
-      cap = spec.a < spec.b ? below : spec.b;
-    }
-  }
-  double operator()(double x) const {
-    return std::min(offset + factor * x, cap);
-  }
-};
-
 double unitFromWord(uint32_t word) {
   return (word + 0.5) * kTwoToMinus32;
 }
@@ -136,7 +108,7 @@ template <typename T>
 void fillOnCpu(const RandomSpec& spec, at::Tensor& out, uint64_t seed, uint64_t offset) {
   constexpr bool wide = std::is_same_v<T, double>;
   constexpr int64_t width = wide ? 2 : 4;
-  const Affine affine(spec);
+  const RandomScale scale(spec);
   T* data = out.mutable_data_ptr<T>();
   const int64_t count = out.numel();
   const int64_t blocks = (count + width - 1) / width;
@@ -147,7 +119,7 @@ void fillOnCpu(const RandomSpec& spec, at::Tensor& out, uint64_t seed, uint64_t 
       standardNumbers<wide>(spec.type, words, numbers);
       const int64_t first = block * width;
       for (int64_t i = 0; i < width && first + i < count; ++i) {
-        data[first + i] = narrow<T>(affine(numbers[i]));
+        data[first + i] = narrow<T>(scale(numbers[i]));
       }
     }
   });
@@ -274,6 +246,23 @@ std::pair<uint64_t, uint64_t> nextCpuState(int64_t random_nodes) {
 
 } // namespace
 
+RandomScale::RandomScale(const RandomSpec& spec)
+    : start(spec.a), factor(spec.b), cap(std::numeric_limits<double>::infinity()) {
+  // Also refuses the dtypes that cannot be generated.
+  const double below = largestBelow(spec.b, spec.dtype);
+  if (spec.type == RngType::Uniform) {
+    factor = spec.b - spec.a;
+    NVF_CHECK(
+        spec.a <= spec.b && std::isfinite(factor),
+        "uniform: the range must be finite and not reversed: [",
+        spec.a,
+        ", ",
+        spec.b,
+        ")");
+    cap = spec.a < spec.b ? below : spec.b;
+  }
+}
+
 std::array<uint32_t, 4> philox4x32(uint64_t seed, uint64_t block, uint64_t offset) {
   auto key0 = static_cast<uint32_t>(seed);
   auto key1 = static_cast<uint32_t>(seed >> 32);
@@ -375,7 +364,7 @@ at::Tensor philoxTensor(
     at::Device device,
     const at::Tensor& seed,
     uint64_t offset) {
-  const Affine affine(spec);
+  const RandomScale scale(spec);
   const auto options = at::TensorOptions().device(device);
   at::Tensor out = at::empty(sizes, options.dtype(spec.dtype));
   at::Tensor flat = out.view({-1});
@@ -389,9 +378,9 @@ at::Tensor philoxTensor(
     const int64_t last = std::min(first + kPiece, blocks);
     const at::Tensor block = at::arange(first, last, options.dtype(at::kLong));
     at::Tensor numbers = standardNumbers(spec.type, philoxWords(seed, block, offset), wide);
-    numbers.mul_(affine.factor).add_(affine.offset);
+    numbers.mul_(scale.factor).add_(scale.start);
     if (spec.type == RngType::Uniform) {
-      numbers.clamp_max_(affine.cap);
+      numbers.clamp_max_(scale.cap);
     }
     const int64_t begin = first * width;
     const int64_t length = std::min(last * width, count) - begin;

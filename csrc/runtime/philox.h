@@ -14,6 +14,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <utility>
@@ -46,6 +47,20 @@ struct RandomSpec {
   double a;
   double b;
   at::ScalarType dtype;
+};
+
+/// What turns a number x of the standard distribution into the one asked for:
+/// min(start + factor * x, cap). A uniform number is never the upper end, however short the dtype.
+struct RandomScale {
+  double start;
+  double factor;
+  double cap;
+
+  /// RuntimeError: a dtype that is not floating point (or fp4, e8m0), or an invalid range.
+  explicit RandomScale(const RandomSpec& spec);
+  double operator()(double x) const {
+    return std::min(start + factor * x, cap);
+  }
 };
 
 /// A contiguous tensor of these sizes on `device`. A uniform number is never the upper end, however

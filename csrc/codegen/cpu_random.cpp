@@ -1,0 +1,217 @@
+#include <codegen/cpu_random.h>
+
+#include <codegen/cpu_text.h>
+#include <ir/random_nodes.h>
+
+#include <set>
+
+namespace nvfuser {
+
+namespace {
+
+// The rounds of Philox 4x32-10 on the counter c0 to c3 under the key k0, k1. Products of 32 bits
+// are taken in 64, which vectorises.
+constexpr const char* kPhilox = R"(
+struct nvf_draw { unsigned long seed, offset; double start, factor, cap; };
+#define NVF_ROUND { \
+  const unsigned long p0 = (unsigned long)c0 * 0xD2511F53ul, p1 = (unsigned long)c2 * 0xCD9E8D57ul; \
+  c0 = (unsigned)(p1 >> 32) ^ c1 ^ k0; c1 = (unsigned)p1; c2 = (unsigned)(p0 >> 32) ^ c3 ^ k1; c3 = (unsigned)p0; \
+  k0 += 0x9E3779B9u; k1 += 0xBB67AE85u; }
+#define NVF_PHILOX(block, d) \
+  unsigned c0 = (unsigned)d.offset, c1 = (unsigned)(d.offset >> 32); \
+  unsigned c2 = (unsigned)(block), c3 = (unsigned)((block) >> 32); \
+  unsigned k0 = (unsigned)d.seed, k1 = (unsigned)(d.seed >> 32); \
+  NVF_ROUND NVF_ROUND NVF_ROUND NVF_ROUND NVF_ROUND NVF_ROUND NVF_ROUND NVF_ROUND NVF_ROUND NVF_ROUND
+// A word as a number in (0, 1); two words as one with 52 bits.
+static inline double nvf_unit(unsigned w) {
+  return ((double)(int)(w ^ 0x80000000u) + 2147483648.5) * 0x1p-32;
+}
+static inline double nvf_unit(unsigned high, unsigned low) {
+  const unsigned long bits = ((unsigned long)high << 20) | (low >> 12);
+  return (__builtin_bit_cast(double, 0x4330000000000000ul | bits) - 0x1p52 + 0.5) * 0x1p-52;
+}
+static inline double nvf_scaled(double x, const nvf_draw& d) {
+  const double y = d.start + d.factor * x;
+  return d.cap < y ? d.cap : y;
+}
+static void nvf_words(unsigned* __restrict w, long block, long blocks, const nvf_draw& d) {
+#pragma omp simd
+  for (long i = 0; i < blocks; ++i) {
+    NVF_PHILOX((unsigned long)(block + i), d)
+    w[4 * i] = c0; w[4 * i + 1] = c1; w[4 * i + 2] = c2; w[4 * i + 3] = c3;
+  }
+}
+)";
+
+// WIDE: a number takes two words. Sine and cosine stand in loops of their own: of one angle in one
+// loop the compiler makes a call that has no vector form.
+constexpr const char* kUnits = R"(
+static inline TYPE nvf_rounded_NAME(double x) { return AS_TYPE; }
+static void nvf_units_NAME(double* __restrict u, long block, long blocks, const nvf_draw& d) {
+  alignas(64) unsigned w[4 * BLOCKS];
+  nvf_words(w, block, blocks, d);
+#pragma omp simd
+  for (long i = 0; i < WIDTH * blocks; ++i) u[i] = UNIT;
+}
+)";
+
+constexpr const char* kUniform = R"(
+static const TYPE* nvf_uniform_NAME(TYPE* __restrict out, long first, long count, const nvf_draw& d) {
+  const long block = first >> SHIFT, blocks = ((first + count - 1) >> SHIFT) + 1 - block;
+  alignas(64) double u[WIDTH * BLOCKS];
+  nvf_units_NAME(u, block, blocks, d);
+#pragma omp simd
+  for (long i = 0; i < WIDTH * blocks; ++i) out[i] = nvf_rounded_NAME(nvf_scaled(u[i], d));
+  return out + (first - WIDTH * block);
+}
+static inline TYPE nvf_uniform_NAME_at(long element, const nvf_draw& d) {
+  NVF_PHILOX((unsigned long)(element >> SHIFT), d)
+  const long place = element & (WIDTH - 1);
+  return nvf_rounded_NAME(nvf_scaled(UNIT_AT, d));
+}
+)";
+
+constexpr const char* kNormal = R"(
+static const TYPE* nvf_normal_NAME(TYPE* __restrict out, long first, long count, const nvf_draw& d) {
+  const long block = first >> SHIFT, blocks = ((first + count - 1) >> SHIFT) + 1 - block;
+  const long pairs = WIDTH / 2 * blocks;
+  alignas(64) double u[WIDTH * BLOCKS], radius[WIDTH / 2 * BLOCKS], angle[WIDTH / 2 * BLOCKS];
+  alignas(64) double sines[WIDTH / 2 * BLOCKS], cosines[WIDTH / 2 * BLOCKS];
+  nvf_units_NAME(u, block, blocks, d);
+#pragma omp simd
+  for (long i = 0; i < pairs; ++i) radius[i] = u[2 * i];
+#pragma omp simd
+  for (long i = 0; i < pairs; ++i) radius[i] = __builtin_sqrt(-2.0 * log(radius[i]));
+#pragma omp simd
+  for (long i = 0; i < pairs; ++i) angle[i] = 6.283185307179586 * u[2 * i + 1];
+#pragma omp simd
+  for (long i = 0; i < pairs; ++i) sines[i] = radius[i] * sin(angle[i]);
+#pragma omp simd
+  for (long i = 0; i < pairs; ++i) cosines[i] = radius[i] * cos(angle[i]);
+#pragma omp simd
+  for (long i = 0; i < pairs; ++i) {
+    out[2 * i] = nvf_rounded_NAME(nvf_scaled(sines[i], d));
+    out[2 * i + 1] = nvf_rounded_NAME(nvf_scaled(cosines[i], d));
+  }
+  return out + (first - WIDTH * block);
+}
+static inline TYPE nvf_normal_NAME_at(long element, const nvf_draw& d) {
+  NVF_PHILOX((unsigned long)(element >> SHIFT), d)
+  const bool later = (element & (WIDTH - 1)) > 1;
+  const double radius = __builtin_sqrt(-2.0 * log(RADIUS_AT));
+  const double angle = 6.283185307179586 * (ANGLE_AT);
+  return nvf_rounded_NAME(nvf_scaled(radius * ((element & 1) != 0 ? cos(angle) : sin(angle)), d));
+}
+)";
+
+std::string replaced(std::string text, std::string_view name, std::string_view value) {
+  for (size_t at = text.find(name); at != std::string::npos; at = text.find(name, at)) {
+    text.replace(at, name.size(), value);
+    at += value.size();
+  }
+  return text;
+}
+
+DataType dtypeOf(const RandomSource& source) {
+  return source.expr->output(0)->dtype();
+}
+
+std::string nameOf(DataType dtype) {
+  switch (dtype) {
+    case DataType::Double:
+      return "double";
+    case DataType::Half:
+      return "half";
+    case DataType::BFloat16:
+      return "bf16";
+    default:
+      return "float";
+  }
+}
+
+bool isNormal(const RandomSource& source) {
+  return source.expr->as<RngOp>()->type() == RngType::Normal;
+}
+
+std::string functionOf(const RandomSource& source) {
+  return (isNormal(source) ? "nvf_normal_" : "nvf_uniform_") + nameOf(dtypeOf(source));
+}
+
+// Numbers that one block of Philox gives.
+int widthOf(DataType dtype) {
+  return dtype == DataType::Double ? 2 : 4;
+}
+
+std::string filledIn(const char* pattern, DataType dtype) {
+  const bool wide = dtype == DataType::Double;
+  const int width = widthOf(dtype);
+  std::string text = pattern;
+  // Longer names first: some begin with others.
+  text = replaced(
+      text,
+      "UNIT_AT",
+      wide ? "place == 0 ? nvf_unit(c0, c1) : nvf_unit(c2, c3)"
+           : "nvf_unit(place < 2 ? (place == 0 ? c0 : c1) : (place == 2 ? c2 : c3))");
+  text = replaced(text, "RADIUS_AT", wide ? "nvf_unit(c0, c1)" : "nvf_unit(later ? c2 : c0)");
+  text = replaced(text, "ANGLE_AT", wide ? "nvf_unit(c2, c3)" : "nvf_unit(later ? c3 : c1)");
+  text = replaced(text, "UNIT", wide ? "nvf_unit(w[2 * i], w[2 * i + 1])" : "nvf_unit(w[i])");
+  text = replaced(text, "WIDTH", std::to_string(width));
+  text = replaced(text, "SHIFT", wide ? "1" : "2");
+  text = replaced(text, "BLOCKS", std::to_string(kRandomPiece / width + 1));
+  text = replaced(text, "AS_TYPE", wide ? "x" : cpuCast("((float)x)", DataType::Float, dtype));
+  text = replaced(text, "TYPE", cpuTypeName(dtype));
+  return replaced(text, "NAME", nameOf(dtype));
+}
+
+} // namespace
+
+std::string cpuRandomPreamble(const Kernel& kernel) {
+  if (kernel.randoms.empty()) {
+    return "";
+  }
+  std::string text = kPhilox;
+  std::set<DataType> units;
+  std::set<std::string> functions;
+  for (const RandomSource& source : kernel.randoms) {
+    const DataType dtype = dtypeOf(source);
+    if (units.insert(dtype).second) {
+      text += filledIn(kUnits, dtype);
+    }
+    if (functions.insert(functionOf(source)).second) {
+      text += filledIn(isNormal(source) ? kNormal : kUniform, dtype);
+    }
+  }
+  return text;
+}
+
+std::string cpuRandomSource(int number, size_t first_word) {
+  const auto word = [&](size_t i) { return "words[" + std::to_string(first_word + i) + "]"; };
+  std::string text = "const nvf_draw d" + std::to_string(number) + " = {(unsigned long)" + word(0) +
+      ", (unsigned long)" + word(1);
+  for (size_t i = 2; i < kRandomWords; ++i) {
+    text += ", __builtin_bit_cast(double, " + word(i) + ")";
+  }
+  return text + "};";
+}
+
+std::string cpuRandomAt(const Kernel& kernel, int number, const std::string& element) {
+  return functionOf(kernel.randoms.at(number)) + "_at(" + element + ", d" + std::to_string(number) +
+      ")";
+}
+
+std::string cpuRandomPiece(
+    const Kernel& kernel,
+    int number,
+    const std::string& name,
+    const std::string& first,
+    const std::string& count) {
+  const RandomSource& source = kernel.randoms.at(number);
+  const std::string type(cpuTypeName(dtypeOf(source)));
+  // Whole blocks are made: the first and the last one may be needed in part.
+  const int length = kRandomPiece + widthOf(dtypeOf(source));
+  return "alignas(64) " + type + " " + name + "_[" + std::to_string(length) + "]; const " + type +
+      "* const " + name + " = " + functionOf(source) + "(" + name + "_, " + first + ", " + count +
+      ", d" + std::to_string(number) + ");";
+}
+
+} // namespace nvfuser
