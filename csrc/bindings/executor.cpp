@@ -1,10 +1,10 @@
 #include <bindings/args.h>
 #include <bindings/bindings.h>
+#include <bindings/executor.h>
 #include <bindings/inputs.h>
 
 #include <ir/matmul_nodes.h>
 #include <ir/options.h>
-#include <runtime/fusion_executor_cache.h>
 
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/core/grad_mode.h>
@@ -79,13 +79,8 @@ py::list execute(
     const py::object& enable_options,
     const py::object& disable_options) {
   auto& cache = self.cast<FusionExecutorCache&>();
-  std::optional<OptionsGuard> options;
-  if (!enable_options.is_none() || !disable_options.is_none()) {
-    const auto names = [](const py::object& option, const char* keyword) {
-      return option.is_none() ? std::vector<std::string>() : optionNames(option, keyword);
-    };
-    options.emplace(
-        names(enable_options, "_enable_options"), names(disable_options, "_disable_options"));
+  const CallOptions options(enable_options, disable_options);
+  if (options.guard.has_value()) {
     refuseWithoutScheduler(*cache.fusion());
   }
   RuntimeInputs flat = flattenInputs(inputs);
@@ -100,57 +95,20 @@ py::list execute(
   return toList(run(cache, flat.values, deviceFromPython(device), !flat.has_dispatch_subclass));
 }
 
-void bindTexts(py::class_<FusionExecutorCache, std::shared_ptr<FusionExecutorCache>>& cache) {
-  const auto refuse = [](const char* what) {
-    throw UserError(
-        ErrorKind::NotImplemented,
-        std::string(what) +
-            ": code generation is missing; every segment is evaluated through ATen, and "
-            "get_most_recent_scheduled_ir() shows the segments");
-  };
-  cache
-      .def(
-          "get_cuda_kernel",
-          [refuse](const FusionExecutorCache&, const py::object&, bool, const py::object&)
-              -> std::string {
-            refuse("get_cuda_kernel");
-            return "";
-          },
-          py::arg("inputs"),
-          py::arg("intrinsic_code") = false,
-          py::arg("device") = 0,
-          "Not available before code generation: raises NotImplementedError.")
-      .def(
-          "get_scheduled_ir",
-          [refuse](const FusionExecutorCache&, const py::object&, bool, const py::object&)
-              -> std::string {
-            refuse("get_scheduled_ir");
-            return "";
-          },
-          py::arg("inputs"),
-          py::arg("tensor_transforms") = false,
-          py::arg("device") = 0,
-          "Not available before code generation: raises NotImplementedError.")
-      .def(
-          "get_most_recent_scheduled_ir",
-          [](const FusionExecutorCache& self, bool) { return self.mostRecentSegmentedText(); },
-          py::arg("tensor_transforms") = false,
-          "The fusion after the pass pipeline, as the most recent run executed it.")
-      .def(
-          "last_kernel_code",
-          &FusionExecutorCache::mostRecentKernelText,
-          "The sources of the generated kernels of the most recent run; empty when ATen evaluated "
-          "all of it.")
-      .def(
-          "get_output_shardings",
-          [](const FusionExecutorCache&) { return py::list(); },
-          "Empty: no output is sharded over devices.");
-}
-
 } // namespace
 
+CallOptions::CallOptions(const py::object& enable, const py::object& disable) {
+  if (enable.is_none() && disable.is_none()) {
+    return;
+  }
+  const auto names = [](const py::object& option, const char* keyword) {
+    return option.is_none() ? std::vector<std::string>() : optionNames(option, keyword);
+  };
+  guard.emplace(names(enable, "_enable_options"), names(disable, "_disable_options"));
+}
+
 void bindExecutor(py::module_& m) {
-  py::class_<FusionExecutorCache, std::shared_ptr<FusionExecutorCache>> cache(
+  ExecutorClass cache(
       m,
       "FusionExecutorCache",
       "Runs a fusion for any inputs that fit; what it prepares for a class of inputs is kept.");
@@ -192,8 +150,17 @@ RuntimeError, naming the input: a wrong count, kind, dtype, rank, size, stride c
       .def(
           "num_runtimes",
           &FusionExecutorCache::numRuntimes,
-          "For how many classes of inputs something is prepared.");
-  bindTexts(cache);
+          "For how many classes of inputs something is prepared.")
+      .def(
+          "last_kernel_code",
+          &FusionExecutorCache::mostRecentKernelText,
+          "The sources of the generated kernels of the most recent run; empty when ATen evaluated "
+          "all of it.")
+      .def(
+          "get_output_shardings",
+          [](const FusionExecutorCache&) { return py::list(); },
+          "Empty: no output is sharded over devices.");
+  bindExplain(m, cache);
 }
 
 } // namespace nvfuser::bindings

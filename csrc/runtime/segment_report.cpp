@@ -32,25 +32,36 @@ std::string roleOf(const Fusion& fusion, const Val* val) {
   return role.empty() ? place(fusion.outputs(), "output ") : role;
 }
 
+ScalarValue sizeOf(const Val* extent, const CpuSegment::SizeOf& size_of) {
+  return extent->isConst() ? extent->value() : size_of(extent);
+}
+
+// Elements in memory, so expanded dims count once; 0 where a size is not known.
+int64_t elements(const TensorView* tv, const CpuSegment::SizeOf& size_of) {
+  int64_t result = 1;
+  for (const IterDomain* id : noReductions(tv->getLogicalDomain())) {
+    const ScalarValue size = sizeOf(id->getMaybeExpandedExtent(), size_of);
+    const int64_t number = hasValue(size) ? toInt(size) : 0;
+    result *= id->hasExpandedExtent() && number != 0 ? 1 : number;
+  }
+  return result;
+}
+
 TensorReport reportTensor(
     const Fusion& fusion,
     const TensorView* tv,
     const CpuSegment::SizeOf& size_of) {
   TensorReport report{nameOf(tv), roleOf(fusion, tv), tv->dtype(), {}};
-  int64_t elements = 1;
-  bool known = true;
   for (const IterDomain* id : noReductions(tv->getLogicalDomain())) {
     const Val* extent = id->getMaybeExpandedExtent();
-    const ScalarValue size = extent->isConst() ? extent->value() : size_of(extent);
+    const ScalarValue size = sizeOf(extent, size_of);
     if (hasValue(size)) {
       report.sizes.emplace_back(toInt(size));
-      elements *= id->hasExpandedExtent() && toInt(size) != 0 ? 1 : toInt(size);
     } else {
       report.sizes.emplace_back(extent->toInlineString());
-      known = false;
     }
   }
-  report.bytes = known ? elements * dataTypeSizeBits(tv->dtype()) / 8 : 0;
+  report.bytes = elements(tv, size_of) * dataTypeSizeBits(tv->dtype()) / 8;
   return report;
 }
 
@@ -84,6 +95,27 @@ std::vector<LoopReport> reportLoops(const CpuSegment& kernel, const CpuSegment::
     result.push_back(std::move(report));
   }
   return result;
+}
+
+// What the group reads of an input, at most. A node other than a reduction or a library's reads no
+// more than one element for each one that it computes.
+int64_t bytesRead(
+    const SegmentedGroup& group,
+    const Val* in,
+    const TensorReport& report,
+    const CpuSegment::SizeOf& size_of) {
+  const int64_t all = elements(in->as<TensorView>(), size_of);
+  int64_t read = 0;
+  for (const Expr* expr : group.exprs) {
+    const auto& operands = expr->inputs();
+    if (std::find(operands.begin(), operands.end(), in) == operands.end()) {
+      continue;
+    }
+    const NodeTraits traits = expr->traits();
+    const bool reads_all = traits.reduction || traits.opens_segment;
+    read += reads_all ? all : std::min(all, elements(expr->output(0)->as<TensorView>(), size_of));
+  }
+  return all == 0 ? 0 : std::min(report.bytes, report.bytes / all * read);
 }
 
 SegmentReport::Kind kindOf(const FusionKernelRuntime::Segment& segment) {
@@ -180,8 +212,8 @@ std::vector<SegmentReport> reportSegments(
       makers[out] = reports.size();
     }
     if (report.kind != SegmentReport::Kind::View) {
-      for (const TensorReport& tensor : report.inputs) {
-        report.bytes_read += tensor.bytes;
+      for (size_t i = 0; i < group.inputs.size(); ++i) {
+        report.bytes_read += bytesRead(group, group.inputs[i], report.inputs[i], size_of);
       }
       for (const TensorReport& tensor : report.outputs) {
         report.bytes_written += tensor.bytes;

@@ -48,7 +48,7 @@ struct SegmentReport {
   std::vector<std::string> nodes; ///< the nodes as text
   std::vector<TensorReport> inputs;
   std::vector<TensorReport> outputs;
-  int64_t bytes_read = 0;
+  int64_t bytes_read = 0; ///< at most: of an input that it slices or looks up in, what it asks for
   int64_t bytes_written = 0;
   double compile_seconds = 0; ///< to schedule and print the kernel
 };

@@ -9,7 +9,7 @@ from nvfuser_direct import ops
 from nvfuser_direct import schedule
 from nvfuser_direct import idm
 from nvfuser_direct import kernel_cache
-__all__: list[str] = ['BroadcastOp', 'CacheOp', 'CommunicatorBackend', 'DataType', 'Expr', 'Fusion', 'FusionExecutorCache', 'FusionGuard', 'IdMappingMode', 'InternalError', 'IterDomain', 'LoadStoreOpType', 'MatmulBufferingLoopLevel', 'MatmulCircularBufferingStrategy', 'MatmulTileRasterizationOrder', 'MatmulTilingStrategy', 'MemoryType', 'Merge', 'MmaMacroArch', 'ParallelType', 'ReshapeOp', 'SchedulerType', 'Split', 'SqueezeOp', 'Statement', 'TensorDomain', 'TensorView', 'Val', 'compute_tensor_descriptor', 'define_scalar', 'define_tensor', 'get_val_tolerances', 'idm', 'kernel_cache', 'last_sdpa_backend', 'ops', 'reset_sdpa_run_counts', 'rng_state_form', 'schedule', 'sdpa_backends', 'sdpa_run_counts', 'sdpa_run_log', 'translate_fusion']
+__all__: list[str] = ['BroadcastOp', 'CacheOp', 'CommunicatorBackend', 'DataType', 'Expr', 'Fusion', 'FusionExecutorCache', 'FusionGuard', 'FusionProfile', 'IdMappingMode', 'InternalError', 'IterDomain', 'KernelProfile', 'LoadStoreOpType', 'MatmulBufferingLoopLevel', 'MatmulCircularBufferingStrategy', 'MatmulTileRasterizationOrder', 'MatmulTilingStrategy', 'MemoryType', 'Merge', 'MmaMacroArch', 'ParallelType', 'ReshapeOp', 'SchedulerType', 'Split', 'SqueezeOp', 'Statement', 'TensorDomain', 'TensorView', 'Val', 'compute_tensor_descriptor', 'define_scalar', 'define_tensor', 'get_fusion_profile', 'get_val_tolerances', 'idm', 'kernel_cache', 'last_sdpa_backend', 'ops', 'reset_profiler', 'reset_sdpa_run_counts', 'rng_state_form', 'schedule', 'sdpa_backends', 'sdpa_run_counts', 'sdpa_run_log', 'translate_fusion']
 class DataType:
     """
     Element types of tensors and types of scalars.
@@ -1090,6 +1090,18 @@ class FusionExecutorCache:
         """
         Takes the fusion over: it must not be changed afterwards.
         """
+    def _measure(self, inputs: typing.Any, device: typing.Any = None, runs: int = 20) -> tuple[list[float], float]:
+        """
+        Median seconds of each segment and of a whole run.
+        """
+    def _most_recent_report(self) -> list:
+        """
+        _report of the inputs that were prepared last, without sizes.
+        """
+    def _report(self, inputs: typing.Any, device: typing.Any = None, _enable_options: typing.Any = None, _disable_options: typing.Any = None) -> dict:
+        """
+        The segments that a run with these inputs executes, as dicts; runs nothing.
+        """
     def execute(self, inputs: typing.Any, *, device: typing.Any = None, _enable_options: typing.Any = None, _disable_options: typing.Any = None) -> list:
         """
         Runs the fusion and returns the list of visible outputs.
@@ -1102,21 +1114,27 @@ class FusionExecutorCache:
         """
         The fusion as it was defined.
         """
-    def get_cuda_kernel(self, inputs: typing.Any, intrinsic_code: bool = False, device: typing.Any = 0) -> str:
+    def get_cuda_kernel(self, inputs: typing.Any, intrinsic_code: bool = False, device: typing.Any = None) -> str:
         """
-        Not available before code generation: raises NotImplementedError.
+        The sources of the generated kernels that a run with these inputs launches, C++ for CPU tensors.
+
+        Empty when ATen evaluates all of it. Each text is complete by itself, so intrinsic_code makes no difference. Prepares
+        what is missing, and runs nothing. NotImplementedError on CUDA, else errors as execute.
         """
     def get_most_recent_scheduled_ir(self, tensor_transforms: bool = False) -> str:
         """
-        The fusion after the pass pipeline, as the most recent run executed it.
+        get_scheduled_ir for the inputs that were prepared last. RuntimeError before any were.
         """
     def get_output_shardings(self) -> list:
         """
         Empty: no output is sharded over devices.
         """
-    def get_scheduled_ir(self, inputs: typing.Any, tensor_transforms: bool = False, device: typing.Any = 0) -> str:
+    def get_scheduled_ir(self, inputs: typing.Any, tensor_transforms: bool = False, device: typing.Any = None) -> str:
         """
-        Not available before code generation: raises NotImplementedError.
+        The segments that a run with these inputs executes, each with its nodes as they are scheduled.
+
+        tensor_transforms: also how the loops of each tensor come from its dimensions. Prepares what is missing, and runs
+        nothing. Errors as execute.
         """
     def is_compiled(self, inputs: typing.Any, device: typing.Any = None) -> bool:
         """
@@ -1130,13 +1148,156 @@ class FusionExecutorCache:
         """
         For how many classes of inputs something is prepared.
         """
+class KernelProfile:
+    """
+    One generated kernel, or one library call, of a profiled run. Times in ms, bandwidths in GB/s.
+    """
+    def __repr__(self) -> str:
+        ...
+    @property
+    def block_str(self) -> str:
+        """
+        Threads, on the CPU.
+        """
+    @property
+    def cluster_str(self) -> str:
+        ...
+    @property
+    def compile_time_ms(self) -> float:
+        """
+        0 when it was ready before the run.
+        """
+    @property
+    def correlation_id(self) -> int:
+        """
+        Running number within the run.
+        """
+    @property
+    def device(self) -> int:
+        """
+        Index of the CUDA device; -1 for the CPU.
+        """
+    @property
+    def effective_bandwidth_gbs(self) -> float:
+        """
+        Bytes of its inputs and outputs by its time.
+        """
+    @property
+    def grid_str(self) -> str:
+        """
+        Tasks of each stage, on the CPU.
+        """
+    @property
+    def input_bytes(self) -> int:
+        ...
+    @property
+    def name(self) -> str:
+        ...
+    @property
+    def output_bytes(self) -> int:
+        ...
+    @property
+    def percentage_peak_bandwidth(self) -> float:
+        """
+        Of the copy bandwidth of the device, which is measured once, at the first question.
+        """
+    @property
+    def registers(self) -> int:
+        ...
+    @property
+    def scheduler(self) -> str:
+        """
+        "expr_eval" for library calls, "user" for schedules made by hand.
+        """
+    @property
+    def segment_id(self) -> int:
+        ...
+    @property
+    def shared_mem_str(self) -> str:
+        """
+        Bytes of workspace, and of scratch memory of each thread, on the CPU.
+        """
+    @property
+    def stream(self) -> int:
+        ...
+    @property
+    def time_ms(self) -> float:
+        ...
+class FusionProfile:
+    """
+    One run of a fusion. Times in ms, bandwidths in GB/s.
+    """
+    def __str__(self) -> str:
+        ...
+    @property
+    def compile_time_ms(self) -> float:
+        """
+        What the call prepared; 0 when all was ready.
+        """
+    @property
+    def cuda_evt_time_ms(self) -> float:
+        """
+        All segments; on the CPU by the host's clock.
+        """
+    @property
+    def effective_bandwidth_gbs(self) -> float:
+        ...
+    @property
+    def fusion_id(self) -> int:
+        ...
+    @property
+    def host_time_ms(self) -> float:
+        """
+        The whole call, compiling included.
+        """
+    @property
+    def input_bytes(self) -> int:
+        ...
+    @property
+    def kernel_profiles(self) -> list[KernelProfile]:
+        ...
+    @property
+    def kernel_time_ms(self) -> float:
+        """
+        The sum over kernel_profiles.
+        """
+    @property
+    def output_bytes(self) -> int:
+        ...
+    @property
+    def percentage_peak_bandwith(self) -> float:
+        """
+        Of the copy bandwidth of the device, which is measured once, at the first question.
+        """
+    @property
+    def segments(self) -> int:
+        ...
+    @property
+    def verbose(self) -> bool:
+        ...
 def _active_fusion() -> typing.Any:
     """
     The fusion that operations are added to on this thread, or None.
     """
+def _copy_bandwidth(device: typing.Any = None) -> float:
+    """
+    Bytes per second, read and written, of a large copy on the device, measured now.
+    """
 def _evaluate(fusion: Fusion, args: typing.Any) -> list:
     """
     The visible outputs, evaluated node by node on the definition as it is: no passes, no in-place writes.
+    """
+def _last_profile() -> FusionProfile | None:
+    """
+    The same, or None.
+    """
+def _start_profiling() -> None:
+    """
+    Profiles runs until _stop_profiling().
+    """
+def _stop_profiling() -> None:
+    """
+    Ends one _start_profiling().
     """
 def compute_tensor_descriptor(sizes: typing.Sequence[int], strides: typing.Sequence[int]) -> tuple[list[bool | None], list[int]]:
     """
@@ -1176,6 +1337,10 @@ def define_tensor(sizes: typing.Sequence[int], strides: typing.Sequence[int], dt
     """
     A tensor laid out as a torch tensor of these sizes and strides. Sizes other than 1 become symbolic unless static_sizes.
     """
+def get_fusion_profile() -> FusionProfile:
+    """
+    The FusionProfile of the profiled run that ended last, on any thread. RuntimeError when there is none.
+    """
 def get_val_tolerances(fusion: Fusion, args: typing.Any) -> list[tuple[float, float]]:
     """
     A list of (absolute, relative) tolerances, one per output: larger for narrow types and after long reductions.
@@ -1183,6 +1348,10 @@ def get_val_tolerances(fusion: Fusion, args: typing.Any) -> list[tuple[float, fl
 def last_sdpa_backend() -> str:
     """
     Name of the backend of this thread's most recent attention node; "" before the first.
+    """
+def reset_profiler() -> None:
+    """
+    Forgets the profile.
     """
 def reset_sdpa_run_counts() -> None:
     """

@@ -16,7 +16,8 @@ globals().update({name: getattr(_C_DIRECT, name) for name in dir(_C_DIRECT) if n
 from nvfuser_direct import multidevice, pytorch_utils
 from nvfuser_direct.attention import SdpaBackendTable, sdpa_backends
 from nvfuser_direct.definition import FusionDefinition
-from nvfuser_direct.kernels import KernelExecutor, PythonProfiler, get_fusion_profile, reset_profiler
+from nvfuser_direct.explain import Explanation
+from nvfuser_direct.kernels import KernelExecutor
 from nvfuser_direct.lru import LRUCache, LruFusionCache
 from nvfuser_direct.multidevice import execute_with_dtensors
 from nvfuser_direct.nvfuser_direct_version import NvfuserVersion
@@ -35,6 +36,7 @@ from nvfuser_direct.params import (
     ReductionParams,
     SupportedVectorization,
 )
+from nvfuser_direct.profiler import PythonProfiler
 from nvfuser_direct.validation import validate_with_auto_inferred_outputs
 
 __version__ = _C_DIRECT._version
@@ -46,5 +48,16 @@ def version() -> NvfuserVersion:
 
 
 # The modules that only hold what is imported above are no part of the API.
-_MODULES = {"definition", "kernels", "lru", "nvfuser_direct_version", "params", "repro", "validation", "fake_tensors"}
+_MODULES = {
+    "definition",
+    "explain",
+    "fake_tensors",
+    "kernels",
+    "lru",
+    "nvfuser_direct_version",
+    "params",
+    "profiler",
+    "repro",
+    "validation",
+}
 __all__ = sorted(name for name in globals() if not name.startswith("_") and name not in _MODULES)

@@ -7,17 +7,20 @@ from nvfuser_direct.params import ClusterDims as ClusterDims
 from nvfuser_direct._C_DIRECT import CommunicatorBackend as CommunicatorBackend
 from nvfuser_direct.params import CompileParams as CompileParams
 from nvfuser_direct._C_DIRECT import DataType as DataType
+from nvfuser_direct.explain import Explanation as Explanation
 from nvfuser_direct._C_DIRECT import Expr as Expr
 from nvfuser_direct._C_DIRECT import Fusion as Fusion
 from nvfuser_direct.definition import FusionDefinition as FusionDefinition
 from nvfuser_direct._C_DIRECT import FusionExecutorCache as FusionExecutorCache
 from nvfuser_direct._C_DIRECT import FusionGuard as FusionGuard
+from nvfuser_direct._C_DIRECT import FusionProfile as FusionProfile
 from nvfuser_direct.params import GemmTile as GemmTile
 from nvfuser_direct.params import HeuristicParams as HeuristicParams
 from nvfuser_direct._C_DIRECT import IdMappingMode as IdMappingMode
 from nvfuser_direct._C_DIRECT import InternalError as InternalError
 from nvfuser_direct._C_DIRECT import IterDomain as IterDomain
 from nvfuser_direct.kernels import KernelExecutor as KernelExecutor
+from nvfuser_direct._C_DIRECT import KernelProfile as KernelProfile
 from nvfuser_direct.lru import LRUCache as LRUCache
 from nvfuser_direct.params import LaunchParams as LaunchParams
 from nvfuser_direct._C_DIRECT import LoadStoreOpType as LoadStoreOpType
@@ -36,7 +39,7 @@ from nvfuser_direct.params import MmaMacroEncode as MmaMacroEncode
 from nvfuser_direct.nvfuser_direct_version import NvfuserVersion as NvfuserVersion
 from nvfuser_direct._C_DIRECT import ParallelType as ParallelType
 from nvfuser_direct.params import PointwiseParams as PointwiseParams
-from nvfuser_direct.kernels import PythonProfiler as PythonProfiler
+from nvfuser_direct.profiler import PythonProfiler as PythonProfiler
 from nvfuser_direct.params import ReductionParams as ReductionParams
 from nvfuser_direct._C_DIRECT import ReshapeOp as ReshapeOp
 from nvfuser_direct._C_DIRECT import SchedulerType as SchedulerType
@@ -53,7 +56,7 @@ from nvfuser_direct._C_DIRECT import compute_tensor_descriptor as compute_tensor
 from nvfuser_direct._C_DIRECT import define_scalar as define_scalar
 from nvfuser_direct._C_DIRECT import define_tensor as define_tensor
 from nvfuser_direct.multidevice import execute_with_dtensors as execute_with_dtensors
-from nvfuser_direct.kernels import get_fusion_profile as get_fusion_profile
+from nvfuser_direct._C_DIRECT import get_fusion_profile as get_fusion_profile
 from nvfuser_direct._C_DIRECT import get_val_tolerances as get_val_tolerances
 from nvfuser_direct import idm as idm
 from nvfuser_direct import kernel_cache as kernel_cache
@@ -61,7 +64,7 @@ from nvfuser_direct._C_DIRECT import last_sdpa_backend as last_sdpa_backend
 from nvfuser_direct import multidevice as multidevice
 from nvfuser_direct import ops as ops
 from nvfuser_direct import pytorch_utils as pytorch_utils
-from nvfuser_direct.kernels import reset_profiler as reset_profiler
+from nvfuser_direct._C_DIRECT import reset_profiler as reset_profiler
 from nvfuser_direct._C_DIRECT import reset_sdpa_run_counts as reset_sdpa_run_counts
 from nvfuser_direct._C_DIRECT import rng_state_form as rng_state_form
 from nvfuser_direct import schedule as schedule

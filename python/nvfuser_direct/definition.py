@@ -10,6 +10,7 @@ from typing import Any
 import torch
 
 from nvfuser_direct import _C_DIRECT as _C
+from nvfuser_direct.explain import Explanation, explain
 from nvfuser_direct.kernels import refuse
 from nvfuser_direct.pytorch_utils import torch_dtype_to_nvfuser_dtype
 from nvfuser_direct.repro import repro_script
@@ -224,6 +225,28 @@ class FusionDefinition:
                 inputs, device=device, _enable_options=_enable_options, _disable_options=_disable_options
             )
         return executor.execute(inputs, device=device)
+
+    def explain(
+        self,
+        inputs: Iterable[Any],
+        *,
+        profile: bool = False,
+        runs: int = 20,
+        device: int | str | torch.device | None = None,
+        _enable_options: Sequence[str] = (),
+        _disable_options: Sequence[str] = (),
+    ) -> Explanation:
+        """What a run with these inputs does: its segments in order, who runs each and why, and what each moves.
+
+        Compiles what a run would compile, and runs nothing. profile=True also runs the fusion `runs` times (inputs
+        that it writes are copied first, the random state is put back) and measures the median time of each segment
+        and its share of the bandwidth of a copy. The options count where this is the first time that inputs of this
+        class are seen. Returns an Explanation: print() it, read its attributes, or take .to_dict().
+        Errors as execute; ValueError: runs is no positive int.
+        """
+        executor = self._executor() or self._make_executor()
+        options = (_enable_options or None, _disable_options or None)
+        return explain(executor, list(inputs), device, profile, runs, options)
 
     def last_kernel_code(self) -> str:
         """The sources of the generated kernels of the most recent run; empty when ATen evaluated all of it.

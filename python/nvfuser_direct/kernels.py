@@ -41,31 +41,3 @@ class KernelExecutor:
     def is_programmatic_dependent_launch_enabled(self) -> bool:
         """False: nothing can be compiled."""
         return False
-
-
-class PythonProfiler:
-    """Context manager that profiles the kernels of a fusion. Not available before code generation."""
-
-    def __init__(self, auto_scheduled: bool = True):
-        self.auto_scheduled = auto_scheduled
-
-    def __enter__(self) -> NoReturn:
-        refuse("PythonProfiler")
-
-    def __exit__(self, *exception: Any) -> None:
-        return None
-
-    @property
-    def profile(self) -> NoReturn:
-        """Raises NotImplementedError."""
-        refuse("PythonProfiler.profile")
-
-
-def get_fusion_profile() -> NoReturn:
-    """The profile of the last fusion. Raises NotImplementedError."""
-    refuse("get_fusion_profile")
-
-
-def reset_profiler() -> NoReturn:
-    """Forgets the profile. Raises NotImplementedError."""
-    refuse("reset_profiler")
