@@ -5,7 +5,8 @@ none of them takes the call (another head size for the values, a mask that needs
 before AOTAutograd runs, every call in dynamo's graph is pointed at :func:`whole_attention`, which emits the ops of
 this file, ``nvfuser::sdpa`` and its backward, for what our attention node takes; those arrive as one fx node each
 and become ``sdpa_fwd`` and ``sdpa_bwd``. All other calls go to torch as they were, dropout among them: the random
-numbers are then the ones that eager draws.
+numbers of torch's own kernels are then the ones that eager draws, and those of a call that torch opens into primitive
+ops are with the option ``fallback_random``.
 """
 
 from __future__ import annotations

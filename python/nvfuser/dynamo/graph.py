@@ -11,6 +11,7 @@ import torch
 from torch.fx import GraphModule, Node
 
 from .lowering import LoweringError
+from .ops_random import RANDOM_OPS
 from .options import FusionOptions
 from .partition import Partitioner, Plan
 from .report import GraphEntry
@@ -92,6 +93,9 @@ def _plan_that_builds(
 ) -> tuple[Plan, dict[int, RegionCall]]:
     """Partitions until every region can be built; a node that our builders refuse goes to eager with their message."""
     refused: dict[Any, str] = dict(reasons)
+    if options.fallback_random:
+        drawing = (node for node in gm.graph.nodes if node.target in RANDOM_OPS)
+        refused.update(dict.fromkeys(drawing, "left to eager by the option fallback_random"))
     while True:
         partitioner = Partitioner(gm.graph, frozenset(options.disabled_ops), options.min_ops, refused)
         plan = partitioner.run()

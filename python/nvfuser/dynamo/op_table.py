@@ -180,6 +180,14 @@ def why_not(node: Node) -> str | None:
 
 def load() -> dict[Any, Row]:
     """The complete table (imports the files that add rows)."""
-    from . import ops_attention, ops_index, ops_matmul, ops_pointwise, ops_reduction, ops_shape  # noqa: F401
+    from . import (  # noqa: F401
+        ops_attention,
+        ops_index,
+        ops_matmul,
+        ops_pointwise,
+        ops_random,
+        ops_reduction,
+        ops_shape,
+    )
 
     return TABLE

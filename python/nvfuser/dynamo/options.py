@@ -26,6 +26,8 @@ class FusionOptions:
     min_ops: int = 1
     #: which backend attention nodes ask for; "auto" lets the dispatcher choose
     sdpa_backend: str = "auto"
+    #: random ops stay in eager, which draws other numbers from the same seed
+    fallback_random: bool = False
 
     @classmethod
     def parse(cls, options: Any) -> Any:
