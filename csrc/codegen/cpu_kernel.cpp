@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 namespace nvfuser {
 
@@ -18,7 +19,8 @@ constexpr int64_t kStackArrayBytes = 16 << 10;
 
 bool containsLoop(const KernelBody& body) {
   return std::any_of(body.begin(), body.end(), [](const auto& node) {
-    return std::holds_alternative<KernelLoop>(node->what);
+    return std::holds_alternative<KernelLoop>(node->what) ||
+        std::holds_alternative<KernelTransposedCopy>(node->what);
   });
 }
 
@@ -86,7 +88,11 @@ class Printer {
     for (size_t i = 0; i < kernel_.stages.size(); ++i) {
       stages += stage(kernel_.stages[i], i);
     }
-    result_.text = cpuPreamble() + cpuRandomPreamble(kernel_) + stages;
+    result_.text = cpuPreamble() + cpuRandomPreamble(kernel_);
+    for (int64_t bytes : transposes_) {
+      result_.text += cpuTransposeText(bytes);
+    }
+    result_.text += stages;
     return std::move(result_);
   }
 
@@ -382,6 +388,16 @@ class Printer {
                                : cpuRandomAt(kernel_, random.source, indexText(random.element)));
   }
 
+  void print(const KernelTransposedCopy& copy) {
+    const int64_t bytes = dataTypeSizeBits(kernel_.buffers[copy.source].dtype) / 8;
+    transposes_.insert(bytes);
+    line(
+        "nvf_transpose" + std::to_string(8 * bytes) + "(&" +
+        element(copy.target, copy.target_index) + ", " + indexText(copy.target_stride) + ", &" +
+        element(copy.source, copy.source_index) + ", " + indexText(copy.source_stride) + ", " +
+        indexText(copy.rows) + ", " + indexText(copy.columns) + ");");
+  }
+
   void print(const KernelCompute& compute) {
     std::vector<std::string> operands;
     for (const KernelValue& operand : compute.operands) {
@@ -494,6 +510,7 @@ class Printer {
   CpuKernelText result_;
   std::map<int, size_t> scratch_words_;
   std::map<int, std::string> pieces_; ///< of registers that hold random numbers: where they lie
+  std::set<int64_t> transposes_; ///< sizes of elements
   std::vector<Scope> scopes_;
   int next_index_ = 0;
 };

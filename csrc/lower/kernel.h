@@ -107,6 +107,19 @@ struct KernelPosition {
   Index condition;
 };
 
+/// A matrix copied to the other memory order, rows x columns elements:
+/// target[index + row * stride + column] = source[index + column * stride + row].
+struct KernelTransposedCopy {
+  int source;
+  Index source_index;
+  Index source_stride;
+  int target;
+  Index target_index;
+  Index target_stride;
+  Index rows;
+  Index columns;
+};
+
 /// out = number `element` of random source `source`
 struct KernelRandom {
   KernelValue out;
@@ -125,7 +138,8 @@ struct KernelNode {
       KernelSelect,
       KernelFromIndex,
       KernelPosition,
-      KernelRandom>
+      KernelRandom,
+      KernelTransposedCopy>
       what;
 };
 

@@ -3,6 +3,7 @@
 #include <lower/emitter.h>
 #include <lower/loop_nest.h>
 #include <lower/split_loops.h>
+#include <lower/transposed_copies.h>
 
 #include <analysis/id_graph.h>
 #include <analysis/logical_domain_map.h>
@@ -38,6 +39,7 @@ class Lowering {
       emitStage(*stage);
     }
     splitLoopsAtConditions(*kernel_);
+    findTransposedCopies(*kernel_);
     collectChecks();
     return std::move(kernel_);
   }

@@ -11,7 +11,8 @@ constexpr size_t kMaxCuts = 4;
 
 bool isInnermost(const KernelLoop& loop) {
   return std::none_of(loop.body.begin(), loop.body.end(), [](const auto& node) {
-    return std::holds_alternative<KernelLoop>(node->what);
+    return std::holds_alternative<KernelLoop>(node->what) ||
+        std::holds_alternative<KernelTransposedCopy>(node->what);
   });
 }
 
@@ -157,7 +158,8 @@ class Splitter {
     std::visit(
         [&](const auto& what) {
           using What = std::decay_t<decltype(what)>;
-          if constexpr (std::is_same_v<What, KernelLoop>) {
+          if constexpr (
+              std::is_same_v<What, KernelLoop> || std::is_same_v<What, KernelTransposedCopy>) {
             NVF_ERROR(false, "an innermost loop has no loop inside");
           } else if constexpr (requires { what.condition; }) {
             What copy = what;

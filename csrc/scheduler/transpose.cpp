@@ -12,7 +12,9 @@ namespace nvfuser {
 
 namespace {
 
-constexpr int64_t kLineBytes = 64;
+// Of a row of the output. More than a cache line: rows that lie a power of two apart share few
+// places in the cache.
+constexpr int64_t kTileBytes = 256;
 constexpr int64_t kTileRows = 64; // along the operand's innermost dimension
 
 bool runs(const IterDomain* id) {
@@ -115,7 +117,7 @@ ScheduleResult scheduleTranspose(Fusion& segment, const SegmentShape& shape) {
     const std::vector<IterDomain*> dims = shape.orderedDims(tv, reduced);
     IterDomain* other = transposedDim(segment, shape, tv);
     IterDomain* last = dims.back();
-    const int64_t columns = kLineBytes * 8 / dataTypeSizeBits(tv->dtype());
+    const int64_t columns = kTileBytes * 8 / dataTypeSizeBits(tv->dtype());
     setTileLoops(tv, columns, dims, other, last, true);
     for (Val* in : inputs) {
       auto* operand = in->as<TensorView>();

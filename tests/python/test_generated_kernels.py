@@ -377,6 +377,15 @@ def test_transposes(order):
         check(build, [data(shape), data([shape[d] for d in order], seed=1)])
 
 
+@pytest.mark.parametrize("dtype", [*FLOATS, *INTS, torch.bool], ids=dtype_id)
+@pytest.mark.parametrize("shape", [(1, 70), (64, 64), (129, 65), (257, 300)], ids=str)
+def test_tiles_that_are_transposed_in_registers(shape, dtype):
+    def build(fd, x):
+        return fd.ops.stride_order(fd.ops.permute(x, [1, 0]), [1, 0])
+
+    check(build, [data(shape, dtype)])
+
+
 def test_reshapes_of_computed_values():
     def build(fd, x):
         y = fd.ops.permute(fd.ops.reshape(fd.ops.sin(x), [6, 5, 7]), [2, 0, 1])
