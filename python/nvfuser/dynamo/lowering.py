@@ -14,7 +14,7 @@ import torch
 from torch.fx import Node
 from torch.fx.node import map_aggregate
 
-from .op_table import TABLE, is_scalar_value, is_static, schema_arguments
+from .op_table import HALF_DTYPES, TABLE, Row, is_scalar_value, is_static, schema_arguments
 from .partition import SIZE_ARITHMETIC, Region
 
 #: sizes and strides of a tensor input; None for an input that is a number
@@ -42,6 +42,9 @@ class Lowering:
         self.device = device
         self.node: Node = None  # type: ignore[assignment]  # set before each translator runs
         self._data_type = DataType
+        self._rounded: dict[Node, Any] = {}
+        #: float between ops costs memory where ATen runs them one by one, as it does on GPUs
+        self.keeps_halves_wide = device.type == "cpu" and not options.emulate_precision_casts
         self._to_data_type = torch_dtype_to_nvfuser_dtype
 
     def dtype(self, dtype: torch.dtype) -> Any:
@@ -52,6 +55,19 @@ class Lowering:
         """`value` in `dtype`; the same TensorView where it has that dtype already."""
         wanted = self.dtype(dtype)
         return value if value.dtype() == wanted else self.ops.cast(value, wanted)
+
+    def widened(self, value: Any) -> Any:
+        """A float value for a tensor of a half type."""
+        return self.cast(value, torch.float32)
+
+    def rounded(self, node: Node, value: Any) -> Any:
+        """`value`, which stands for `node`, in the dtype of the node: values of half types may be floats so far."""
+        meta = node.meta["val"]
+        if not _is_half(meta) or value.dtype() == self.dtype(meta.dtype):
+            return value
+        if node not in self._rounded:
+            self._rounded[node] = self.cast(value, meta.dtype)
+        return self._rounded[node]
 
     def size(self, tensor: Any, dim: int, meta_size: Any) -> Any:
         """The size of a dim: an int where the graph knows it, else a Val."""
@@ -133,7 +149,7 @@ def _define(definition: Any, region: Region, layouts: Sequence[Layout], options:
         except Exception as error:
             raise LoweringError(node, error) from error
     for node in region.outputs:
-        definition.add_output(_in_order(ctx, values[node], node.meta["val"]))
+        definition.add_output(_in_order(ctx, ctx.rounded(node, values[node]), node.meta["val"]))
 
 
 def dense_order(meta: torch.Tensor) -> tuple[int, ...] | None:
@@ -191,24 +207,41 @@ def _translated(ctx: Lowering, node: Node, values: dict[Node, Any]) -> Any:
         left, right = (values[a] if isinstance(a, Node) else a for a in node.args)
         return getattr(ctx.ops, SIZE_ARITHMETIC[node.target])(left, right)
     row = TABLE[node.target]
-    arguments = [map_aggregate(argument, lambda a: _lowered(ctx, a, values)) for argument in schema_arguments(node)]
+    arguments = [
+        map_aggregate(argument, lambda a: _lowered(ctx, row, a, values)) for argument in schema_arguments(node)
+    ]
     result = row.translate(ctx, *arguments)
     if row.kind == "view":
         return result
     expected = node.meta["val"]
     if isinstance(expected, (tuple, list)):
-        return tuple(_finished(ctx, r, e) for r, e in zip(result, expected))
-    return _finished(ctx, result, expected)
+        return tuple(_finished(ctx, row, r, e) for r, e in zip(result, expected))
+    return _finished(ctx, row, result, expected)
 
 
-def _lowered(ctx: Lowering, argument: Any, values: dict[Node, Any]) -> Any:
-    return values[argument] if isinstance(argument, Node) else argument
+def _is_half(meta: Any) -> bool:
+    return isinstance(meta, torch.Tensor) and meta.dtype in HALF_DTYPES
 
 
-def _finished(ctx: Lowering, result: Any, expected: Any) -> Any:
-    """`result` in the dtype that the graph promises; checks the rank."""
+def _lowered(ctx: Lowering, row: Row, argument: Any, values: dict[Node, Any]) -> Any:
+    if not isinstance(argument, Node):
+        return argument
+    value = values[argument]
+    if row.takes_any_halves() or not _is_half(argument.meta["val"]):
+        return value
+    if row.halves == "wide" and ctx.keeps_halves_wide:
+        return ctx.widened(value)
+    return ctx.rounded(argument, value)
+
+
+def _finished(ctx: Lowering, row: Row, result: Any, expected: Any) -> Any:
+    """`result` in the dtype that the graph promises, or in float for a half type; checks the rank."""
     if result is None or not isinstance(expected, torch.Tensor):
         return result
     if result.ndim != expected.ndim:
         raise ValueError(f"the result has {result.ndim} dims where the graph has {expected.ndim}")
+    if _is_half(expected) and row.takes_any_halves():
+        return result
+    if _is_half(expected) and row.halves == "wide" and ctx.keeps_halves_wide:
+        return ctx.widened(result)
     return ctx.cast(result, expected.dtype)

@@ -12,7 +12,7 @@ Rows are added by the decorator :func:`translates` in the ``ops_*.py`` files, or
 by the data tables of ``ops_pointwise.py``. A translator is called as ``translate(ctx, *arguments)`` with the
 arguments in schema order, defaults filled in, fx nodes replaced by what they were lowered to; it returns a
 TensorView, or a tuple of them for an op with several results. The caller casts results to the dtypes of the
-graph, so a translator need not.
+graph, so a translator need not; between ops of kind "wide" float16 and bfloat16 values stay float (`Row.halves`).
 """
 
 from __future__ import annotations
@@ -62,6 +62,13 @@ class Row:
     #: extra dtypes that this op's operands may have (the RNG state of attention is uint64)
     extra_dtypes: frozenset[torch.dtype] = frozenset()
     is_attention: bool = False
+    #: how values of half types come: "rounded" to their dtype; "wide", as float, and the result stays float until
+    #: something needs its dtype; "any", as they are
+    halves: str = "rounded"
+
+    def takes_any_halves(self) -> bool:
+        """True for a row that moves values and does no arithmetic on them."""
+        return self.halves == "any" or self.kind == "view"
 
 
 TABLE: dict[Any, Row] = {}

@@ -15,12 +15,12 @@ def _check_index_rank(node: Node) -> str | None:
     return None
 
 
-@translates(aten.index_select.default, check=_check_index_rank)
+@translates(aten.index_select.default, check=_check_index_rank, halves="any")
 def _index_select(ctx, x, dim, index):
     return ctx.ops.index_select(x, index, dim % meta_of(ctx.node.args[0]).ndim)
 
 
-@translates(aten.gather.default, check=_check_index_rank)
+@translates(aten.gather.default, check=_check_index_rank, halves="any")
 def _gather(ctx, x, dim, index, sparse_grad=False):
     return ctx.ops.gather(x, index, dim % meta_of(ctx.node.args[0]).ndim)
 
@@ -29,7 +29,7 @@ def _check_embedding(node: Node) -> str | None:
     return None if meta_of(node.args[0]).ndim == 2 else "weight is not 2-D"
 
 
-@translates(aten.embedding.default, check=_check_embedding)
+@translates(aten.embedding.default, check=_check_embedding, halves="any")
 def _embedding(ctx, weight, index, padding_idx=-1, scale_grad_by_freq=False, sparse=False):
     # The other arguments only matter to the gradient, which is an op of its own.
     return ctx.ops.embedding_fwd(index, weight)
@@ -42,12 +42,12 @@ def _check_triangle(node: Node) -> str | None:
     return None if isinstance(argument(node, "diagonal"), int) else "symbolic diagonal"
 
 
-@translates(*overloads("triu", "default"), check=_check_triangle)
+@translates(*overloads("triu", "default"), check=_check_triangle, halves="any")
 def _triu(ctx, x, diagonal=0):
     return ctx.ops.triu(x, diagonal)
 
 
-@translates(*overloads("tril", "default"), check=_check_triangle)
+@translates(*overloads("tril", "default"), check=_check_triangle, halves="any")
 def _tril(ctx, x, diagonal=0):
     sizes = meta_of(ctx.node.args[0]).shape
     rows = ctx.ops.iota(ctx.size(x, len(sizes) - 2, sizes[-2]))

@@ -28,7 +28,9 @@ from .op_table import (
 )
 
 #: our name -> ATen packets with a `default` overload of one tensor; results may be bool or float.
-UNARY_KEEP = ["abs", "ceil", "floor", "trunc", "relu", "round", "silu", "sign", "neg", "frac"]
+UNARY_KEEP = ["abs", "relu", "silu", "neg"]
+#: these jump: on a value that eager would have rounded first they could give another result
+UNARY_JUMPS = ["ceil", "floor", "trunc", "round", "sign", "frac"]
 UNARY_TO_FLOAT = [
     *[
         "acos",
@@ -107,22 +109,22 @@ def promote(ctx: Any, node: Node, indices: list[int], lowered: list[Any], kind: 
     return out
 
 
-def _add_unary(packet: str, name: str, kind: Kind) -> None:
+def _add_unary(packet: str, name: str, kind: Kind, halves: str = "rounded") -> None:
     def translate(ctx: Any, x: Any, *_: Any) -> Any:
         (x,) = promote(ctx, ctx.node, [0], [x], kind)
         return getattr(ctx.ops, name)(x)
 
     for target in overloads(packet, "default"):
-        add_row(Row(target, translate))
+        add_row(Row(target, translate, halves=halves))
 
 
-def _add_binary(packet: str, name: str, kind: Kind, check: Any = None) -> None:
+def _add_binary(packet: str, name: str, kind: Kind, check: Any = None, halves: str = "rounded") -> None:
     def translate(ctx: Any, a: Any, b: Any) -> Any:
         a, b = promote(ctx, ctx.node, [0, 1], [a, b], kind)
         return getattr(ctx.ops, name)(a, b)
 
     for target in overloads(packet, "default", "Tensor", "Scalar"):
-        add_row(Row(target, translate, check=check))
+        add_row(Row(target, translate, check=check, halves=halves))
 
 
 def _needs_tensor_first(node: Node) -> str | None:
@@ -140,16 +142,20 @@ def _bool_or_int(node: Node) -> str | None:
 
 
 for _name in UNARY_KEEP:
+    _add_unary(_name, _name, Kind.DEFAULT, halves="wide")
+for _name in UNARY_JUMPS:
     _add_unary(_name, _name, Kind.DEFAULT)
 for _name in UNARY_TO_FLOAT:
-    _add_unary(_name, _name, Kind.INT_TO_FLOAT)
+    _add_unary(_name, _name, Kind.INT_TO_FLOAT, halves="wide")
 for _name in UNARY_BOOL:
     _add_unary(_name, _name, Kind.DEFAULT)
 for _packet, _name in BINARY.items():
     _check = {"fmod": _no_int_division, "remainder": _no_int_division}.get(_name, _needs_tensor_first)
-    _add_binary(_packet, _name, Kind.DEFAULT, _check)
+    _add_binary(
+        _packet, _name, Kind.DEFAULT, _check, halves="wide" if _name in ("mul", "maximum", "minimum") else "rounded"
+    )
 for _packet, _name in BINARY_TO_FLOAT.items():
-    _add_binary(_packet, _name, Kind.INT_TO_FLOAT)
+    _add_binary(_packet, _name, Kind.INT_TO_FLOAT, halves="wide")
 for _name in [*COMPARE, *LOGICAL]:
     _add_binary(_name, _name, Kind.DEFAULT)
 
@@ -174,19 +180,19 @@ def _scaled(ctx: Any, value: Any, alpha: Any) -> Any:
     return ctx.ops.mul(value, alpha)
 
 
-@translates(aten.add.Tensor, aten.add.Scalar)
+@translates(aten.add.Tensor, aten.add.Scalar, halves="wide")
 def _add(ctx, a, b, alpha=1):
     a, b = promote(ctx, ctx.node, [0, 1], [a, b])
     return ctx.ops.add(a, _scaled(ctx, b, alpha))
 
 
-@translates(aten.sub.Tensor, aten.sub.Scalar)
+@translates(aten.sub.Tensor, aten.sub.Scalar, halves="wide")
 def _sub(ctx, a, b, alpha=1):
     a, b = promote(ctx, ctx.node, [0, 1], [a, b])
     return ctx.ops.sub(a, _scaled(ctx, b, alpha))
 
 
-@translates(aten.rsub.Tensor, aten.rsub.Scalar)
+@translates(aten.rsub.Tensor, aten.rsub.Scalar, halves="wide")
 def _rsub(ctx, a, b, alpha=1):
     a, b = promote(ctx, ctx.node, [0, 1], [a, b])
     return ctx.ops.sub(b, _scaled(ctx, a, alpha))
@@ -198,7 +204,7 @@ def _check_div(node: Node) -> str | None:
     return None if dtype.is_floating_point or dtype.is_complex else "true division traced as an integer"
 
 
-@translates(aten.div.Tensor, aten.div.Scalar, check=_check_div)
+@translates(aten.div.Tensor, aten.div.Scalar, check=_check_div, halves="wide")
 def _div(ctx, a, b):
     a, b = promote(ctx, ctx.node, [0, 1], [a, b], Kind.INT_TO_FLOAT)
     return ctx.ops.truediv(a, b)
@@ -226,24 +232,24 @@ def _check_pow(node: Node) -> str | None:
     return None if node.meta["val"].dtype.is_floating_point else "integer power"
 
 
-@translates(aten.pow.Tensor_Scalar, aten.pow.Tensor_Tensor, aten.pow.Scalar, check=_check_pow)
+@translates(aten.pow.Tensor_Scalar, aten.pow.Tensor_Tensor, aten.pow.Scalar, check=_check_pow, halves="wide")
 def _pow(ctx, a, b):
     a, b = promote(ctx, ctx.node, [0, 1], [a, b])
     return ctx.ops.pow(a, b)
 
 
-@translates(aten.square.default)
+@translates(aten.square.default, halves="wide")
 def _square(ctx, x):
     return ctx.ops.mul(x, x)
 
 
-@translates(aten.where.self)
+@translates(aten.where.self, halves="wide")
 def _where(ctx, condition, a, b):
     a, b = promote(ctx, ctx.node, [1, 2], [a, b])
     return ctx.ops.where(condition, a, b)
 
 
-@translates(aten.masked_fill.Scalar, aten.masked_fill.Tensor)
+@translates(aten.masked_fill.Scalar, aten.masked_fill.Tensor, halves="wide")
 def _masked_fill(ctx, x, mask, value):
     x_meta = meta_of(ctx.node.args[0])
     if isinstance(meta_of(ctx.node.args[2]), torch.Tensor):
@@ -260,26 +266,26 @@ def _constant_of(value: Any, dtype: torch.dtype) -> Any:
     return float(value) if dtype.is_floating_point else int(value)
 
 
-@translates(aten.clamp.default)
+@translates(aten.clamp.default, halves="wide")
 def _clamp(ctx, x, low=None, high=None):
     (x,) = promote(ctx, ctx.node, [0, 1, 2], [x, low, high])[:1]
     return ctx.ops.clamp(x, low, high)
 
 
-@translates(aten.clamp.Tensor)
+@translates(aten.clamp.Tensor, halves="wide")
 def _clamp_tensor(ctx, x, low=None, high=None):
     x, low, high = promote(ctx, ctx.node, [0, 1, 2], [x, low, high])
     x = x if low is None else ctx.ops.maximum(x, low)
     return x if high is None else ctx.ops.minimum(x, high)
 
 
-@translates(*overloads("clamp_min", "default"))
+@translates(*overloads("clamp_min", "default"), halves="wide")
 def _clamp_min(ctx, x, low):
     x, low = promote(ctx, ctx.node, [0, 1], [x, low])
     return ctx.ops.clamp(x, low, None)
 
 
-@translates(*overloads("clamp_max", "default"))
+@translates(*overloads("clamp_max", "default"), halves="wide")
 def _clamp_max(ctx, x, high):
     x, high = promote(ctx, ctx.node, [0, 1], [x, high])
     return ctx.ops.clamp(x, None, high)
@@ -289,19 +295,19 @@ def _float_result(node: Node) -> str | None:
     return None if node.meta["val"].dtype.is_floating_point else "integer operands"
 
 
-@translates(aten.addcmul.default, check=_float_result)
+@translates(aten.addcmul.default, check=_float_result, halves="wide")
 def _addcmul(ctx, a, b, c, value=1):
     a, b, c = promote(ctx, ctx.node, [0, 1, 2], [a, b, c])
     return ctx.ops.add(a, ctx.ops.mul(_scaled(ctx, b, value), c))
 
 
-@translates(aten.addcdiv.default, check=_float_result)
+@translates(aten.addcdiv.default, check=_float_result, halves="wide")
 def _addcdiv(ctx, a, b, c, value=1):
     a, b, c = promote(ctx, ctx.node, [0, 1, 2], [a, b, c])
     return ctx.ops.add(a, ctx.ops.truediv(_scaled(ctx, b, value), c))
 
 
-@translates(aten.lerp.Tensor, aten.lerp.Scalar)
+@translates(aten.lerp.Tensor, aten.lerp.Scalar, halves="wide")
 def _lerp(ctx, start, end, weight):
     return ctx.ops.lerp(start, end, weight)
 
@@ -315,7 +321,8 @@ def _check_cast(node: Node) -> str | None:
     return None
 
 
-@translates(aten._to_copy.default, prims.convert_element_type.default, check=_check_cast)
+# What is still float goes on unrounded to a wider type.
+@translates(aten._to_copy.default, prims.convert_element_type.default, halves="any", check=_check_cast)
 def _to_copy(ctx, x, *_):
     # Not ctx.cast: a copy is asked for even where the dtype stays.
     return ctx.ops.cast(x, ctx.dtype(ctx.node.meta["val"].dtype))

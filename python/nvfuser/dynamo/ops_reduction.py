@@ -47,7 +47,7 @@ def _check_sum(node: Node) -> str | None:
     return "bool result" if node.meta["val"].dtype == torch.bool else None
 
 
-@translates(aten.sum.dim_IntList, check=_check_sum)
+@translates(aten.sum.dim_IntList, check=_check_sum, halves="wide")
 def _sum(ctx, x, dims=None, keepdim=False, dtype=None):
     x = ctx.cast(x, _accumulation_dtype(ctx.node.meta["val"].dtype))
     if _is_scalar_input(ctx):
@@ -55,12 +55,12 @@ def _sum(ctx, x, dims=None, keepdim=False, dtype=None):
     return ctx.ops.sum(x, _dims(ctx, dims), keepdim)
 
 
-@translates(aten.sum.default, check=_check_sum)
+@translates(aten.sum.default, check=_check_sum, halves="wide")
 def _sum_all(ctx, x, dtype=None):
     return _sum(ctx, x, None, False, dtype)
 
 
-@translates(aten.mean.dim)
+@translates(aten.mean.dim, halves="wide")
 def _mean(ctx, x, dims=None, keepdim=False, dtype=None):
     x = ctx.cast(x, _accumulation_dtype(ctx.node.meta["val"].dtype))
     if _is_scalar_input(ctx):
@@ -69,7 +69,7 @@ def _mean(ctx, x, dims=None, keepdim=False, dtype=None):
     return ctx.ops.truediv(ctx.ops.sum(x, dims, keepdim), _count(ctx, x, dims))
 
 
-@translates(aten.mean.default)
+@translates(aten.mean.default, halves="wide")
 def _mean_all(ctx, x, dtype=None):
     return _mean(ctx, x, None, False, dtype)
 
@@ -82,23 +82,23 @@ def _check_nonempty(node: Node) -> str | None:
     return None
 
 
-@translates(aten.amax.default, check=_check_nonempty)
+@translates(aten.amax.default, check=_check_nonempty, halves="wide")
 def _amax(ctx, x, dims=(), keepdim=False):
     return ctx.ops.set(x) if _is_scalar_input(ctx) else ctx.ops.max(x, _dims(ctx, dims), keepdim)
 
 
-@translates(aten.amin.default, check=_check_nonempty)
+@translates(aten.amin.default, check=_check_nonempty, halves="wide")
 def _amin(ctx, x, dims=(), keepdim=False):
     return ctx.ops.set(x) if _is_scalar_input(ctx) else ctx.ops.min(x, _dims(ctx, dims), keepdim)
 
 
-@translates(aten.prod.dim_int, check=_check_sum)
+@translates(aten.prod.dim_int, check=_check_sum, halves="wide")
 def _prod(ctx, x, dim, keepdim=False, dtype=None):
     x = ctx.cast(x, _accumulation_dtype(ctx.node.meta["val"].dtype))
     return ctx.ops.set(x) if _is_scalar_input(ctx) else ctx.ops.prod(x, _dims(ctx, dim), keepdim)
 
 
-@translates(aten.prod.default, check=_check_sum)
+@translates(aten.prod.default, check=_check_sum, halves="wide")
 def _prod_all(ctx, x, dtype=None):
     x = ctx.cast(x, _accumulation_dtype(ctx.node.meta["val"].dtype))
     return ctx.ops.set(x) if _is_scalar_input(ctx) else ctx.ops.prod(x, _dims(ctx, None))
@@ -113,14 +113,14 @@ def _check_variance(node: Node) -> str | None:
     return None
 
 
-@translates(aten.var.correction, check=_check_variance)
+@translates(aten.var.correction, check=_check_variance, halves="wide")
 def _var(ctx, x, dims=None, correction=None, keepdim=False):
     correction = 1 if correction is None else int(correction)
     x = ctx.cast(x, _accumulation_dtype(meta_of(ctx.node.args[0]).dtype))
     return ctx.ops.var(x, _dims(ctx, dims), correction, keepdim)
 
 
-@translates(aten.var_mean.correction, check=_check_variance)
+@translates(aten.var_mean.correction, check=_check_variance, halves="wide")
 def _var_mean(ctx, x, dims=None, correction=None, keepdim=False):
     correction = 1 if correction is None else int(correction)
     x = ctx.cast(x, _accumulation_dtype(meta_of(ctx.node.args[0]).dtype))

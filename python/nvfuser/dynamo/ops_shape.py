@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch.fx import Node
 
-from .op_table import argument, aten, is_one, is_static, meta_of, overloads, prims, translates
+from .op_table import HALF_DTYPES, argument, aten, is_one, is_static, meta_of, overloads, prims, translates
 
 
 def _rank(ctx: Any) -> int:
@@ -33,7 +33,7 @@ def _view(ctx, x, size):
     return ctx.ops.reshape(x, _shape_from_meta(ctx, size))
 
 
-@translates(*overloads("_reshape_copy", "default"))
+@translates(*overloads("_reshape_copy", "default"), halves="any")
 def _reshape_copy(ctx, x, size):
     return ctx.ops.reshape(x, _shape_from_meta(ctx, size))
 
@@ -216,7 +216,7 @@ def _alias(ctx, x):
     return x
 
 
-@translates(aten.clone.default, *overloads("lift_fresh_copy", "default"))
+@translates(aten.clone.default, *overloads("lift_fresh_copy", "default"), halves="any")
 def _clone(ctx, x, memory_format=None):
     return ctx.ops.set(x)
 
@@ -269,11 +269,13 @@ def _check_cat(node: Node) -> str | None:
     return None
 
 
-@translates(aten.cat.default, check=_check_cat)
+@translates(aten.cat.default, halves="any", check=_check_cat)
 def _cat(ctx, tensors, dim=0):
     result = ctx.node.meta["val"]
     kept = [t for t, n in zip(tensors, ctx.node.args[0]) if result.ndim == 1 or not _is_old_empty(meta_of(n))]
-    return ctx.ops.cat([ctx.cast(t, result.dtype) for t in kept], dim % result.ndim)
+    is_wide = result.dtype in HALF_DTYPES and any(t.dtype() == ctx.dtype(torch.float32) for t in kept)
+    dtype = torch.float32 if is_wide else result.dtype
+    return ctx.ops.cat([ctx.cast(t, dtype) for t in kept], dim % result.ndim)
 
 
 def _check_pad(node: Node) -> str | None:
@@ -282,7 +284,7 @@ def _check_pad(node: Node) -> str | None:
     return None
 
 
-@translates(aten.constant_pad_nd.default, check=_check_pad)
+@translates(aten.constant_pad_nd.default, check=_check_pad, halves="any")
 def _pad(ctx, x, pad, value=0):
     dtype = ctx.node.meta["val"].dtype
     if not any(pad):

@@ -28,6 +28,8 @@ class FusionOptions:
     sdpa_backend: str = "auto"
     #: random ops stay in eager, which draws other numbers from the same seed
     fallback_random: bool = False
+    #: round to float16 or bfloat16 after every op as eager does, not only where a value is stored or cast
+    emulate_precision_casts: bool = False
 
     @classmethod
     def parse(cls, options: Any) -> Any:
