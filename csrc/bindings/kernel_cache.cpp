@@ -1,5 +1,6 @@
 // The cache of compiled CPU kernels.
 #include <bindings/bindings.h>
+#include <ir/runtime_options.h>
 #include <runtime/host_compiler.h>
 #include <runtime/kernel_cache.h>
 #include <runtime/kernel_disk.h>
@@ -53,6 +54,12 @@ void bindKernelCache(py::module_& m) {
       "clear",
       [] { return kernelDisk().clear(); },
       "Removes the kernels on disk; their number. Loaded ones stay loaded.");
+  m.def(
+      "set_generated",
+      &setGeneratedKernels,
+      py::arg("generated").none(true),
+      "Whether CPU tensors run as generated kernels in this process, in place of what the "
+      "environment says. None: as it says.");
   m.def(
       "compile",
       [](const std::string& text, const std::string& name, const std::vector<std::string>& flags) {

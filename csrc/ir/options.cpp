@@ -1,7 +1,9 @@
 #include <ir/exceptions.h>
 #include <ir/options.h>
+#include <ir/runtime_options.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdlib>
 
 namespace nvfuser {
@@ -68,6 +70,20 @@ const OptionMap& disabledByEnvironment() {
 
 thread_local const OptionsGuard* innermost = nullptr;
 
+// An option in both lists is on unless it is disabled.
+constexpr std::string_view kGeneratedKernels = "generated_kernels";
+constexpr std::string_view kCheckKernels = "check_kernels";
+
+constexpr int kByEnvironment = -1;
+std::atomic<int> generated_kernels{kByEnvironment};
+
+bool generatesKernelsByDefault() {
+  static const bool of_environment =
+      !disabledByEnvironment().contains(std::string(kGeneratedKernels));
+  const int chosen = generated_kernels.load(std::memory_order_relaxed);
+  return chosen == kByEnvironment ? of_environment : chosen != 0;
+}
+
 } // namespace
 
 const Names& enableOptionNames() {
@@ -110,6 +126,7 @@ const Names& disableOptionNames() {
       "expr_simplify",
       "fallback",
       "fma",
+      "generated_kernels",
       "greedy_scheduler",
       "grouped_grid_welford_outer_opt",
       "index_hoist",
@@ -194,8 +211,12 @@ bool isOptionEnabled(std::string_view name) {
     if (guard->enabled_.contains(std::string(name))) {
       return true;
     }
+    if (name == kGeneratedKernels && guard->disabled_.contains(std::string(name))) {
+      return false;
+    }
   }
-  return enabledByEnvironment().contains(std::string(name));
+  return name == kGeneratedKernels ? generatesKernelsByDefault()
+                                   : enabledByEnvironment().contains(std::string(name));
 }
 
 bool isOptionDisabled(std::string_view name) {
@@ -204,8 +225,24 @@ bool isOptionDisabled(std::string_view name) {
     if (guard->disabled_.contains(std::string(name))) {
       return true;
     }
+    if (name == kGeneratedKernels && guard->enabled_.contains(std::string(name))) {
+      return false;
+    }
   }
-  return disabledByEnvironment().contains(std::string(name));
+  return name == kGeneratedKernels ? !generatesKernelsByDefault()
+                                   : disabledByEnvironment().contains(std::string(name));
+}
+
+int64_t runtimeOptions() {
+  static const bool checks = enabledByEnvironment().contains(std::string(kCheckKernels));
+  if (innermost == nullptr) {
+    return int64_t{generatesKernelsByDefault()} | int64_t{checks} << 1;
+  }
+  return int64_t{isOptionEnabled(kGeneratedKernels)} | int64_t{isOptionEnabled(kCheckKernels)} << 1;
+}
+
+void setGeneratedKernels(std::optional<bool> generated) {
+  generated_kernels = generated.has_value() ? int{*generated} : kByEnvironment;
 }
 
 bool isDumpEnabled(std::string_view name) {

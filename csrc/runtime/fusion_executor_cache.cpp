@@ -1,5 +1,6 @@
 #include <ir/nodes.h>
 #include <ir/options.h>
+#include <ir/runtime_options.h>
 #include <ir/tensor_view.h>
 #include <lower/emitter.h>
 #include <passes/resolve_symbolic.h>
@@ -41,6 +42,7 @@ int64_t deviceWord(at::Device device) {
 // Everything that a launch plan depends on.
 void planKey(const std::vector<EvalValue>& inputs, std::optional<at::Device> device, Key& key) {
   key.clear();
+  key.push_back(runtimeOptions());
   key.push_back(device.has_value() ? deviceWord(*device) : -1);
   for (const EvalValue& input : inputs) {
     if (!input.isTensor()) {
@@ -56,10 +58,10 @@ void planKey(const std::vector<EvalValue>& inputs, std::optional<at::Device> dev
   }
 }
 
-// What a runtime is compiled for: devices, dtypes, ranks, which dims are 1 or 0, and how each
+// What a runtime is compiled for: options, devices, dtypes, ranks, which dims are 1 or 0, and how each
 // dimension lies in memory (expanded, contiguous with the next, or strided).
 Key classKey(const std::vector<EvalValue>& inputs, at::Device device) {
-  Key key = {deviceWord(device)};
+  Key key = {runtimeOptions(), deviceWord(device)};
   for (const EvalValue& input : inputs) {
     if (!input.isTensor()) {
       key.push_back(-1 - static_cast<int64_t>(input.scalar().index()));

@@ -184,7 +184,18 @@ std::string describe(HostCompiler& compiler) {
   return failed;
 }
 
-std::shared_ptr<const HostCompiler> findCompiler(const std::string& cxx) {
+// Adds the flags of the environment; returns why the compiler does not take them, or nothing.
+std::string addFlags(HostCompiler& compiler, const std::string& extra) {
+  const auto words = splitWords(extra);
+  if (words.empty()) {
+    return "";
+  }
+  compiler.flags = joinWords(compiler.flags, words);
+  const std::string failed = tryFlags(compiler, compiler.flags);
+  return failed.empty() ? "" : "NVFUSER_CXXFLAGS: " + failed;
+}
+
+std::shared_ptr<const HostCompiler> findCompiler(const std::string& cxx, const std::string& extra) {
   HostCompiler result;
   std::vector<std::vector<std::string>> candidates;
   for (const std::string& name :
@@ -204,6 +215,7 @@ std::shared_ptr<const HostCompiler> findCompiler(const std::string& cxx) {
       result.command = words;
       result.command[0] = path;
       failed = describe(result);
+      failed = failed.empty() ? addFlags(result, extra) : failed;
       if (failed.empty()) {
         return std::make_shared<const HostCompiler>(result);
       }
@@ -294,7 +306,9 @@ const std::string& cpuKey() {
 std::shared_ptr<const HostCompiler> hostCompiler() {
   static auto& found = *new SingleFlight<std::shared_ptr<const HostCompiler>>;
   const std::string cxx = variable("CXX");
-  return found.get(cxx + "\n" + variable("PATH"), [&] { return findCompiler(cxx); });
+  const std::string extra = variable("NVFUSER_CXXFLAGS");
+  const std::string key = cxx + "\n" + variable("PATH") + "\n" + extra;
+  return found.get(key, [&] { return findCompiler(cxx, extra); });
 }
 
 std::string compileFile(

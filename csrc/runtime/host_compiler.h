@@ -11,7 +11,8 @@ namespace nvfuser {
 struct HostCompiler {
   std::vector<std::string> command; ///< the path, then arguments from $CXX; empty: no compiler
   std::string version;              ///< the first line of --version
-  std::vector<std::string> flags;   ///< of the standard ones those that it accepts
+  std::vector<std::string> flags;   ///< of the standard ones those that it accepts, then the
+                                    ///< words of $NVFUSER_CXXFLAGS
   std::string reason;               ///< why there is none
   explicit operator bool() const {
     return !command.empty();
@@ -19,7 +20,7 @@ struct HostCompiler {
 };
 
 /// From $CXX, c++, g++, clang++: the first that compiles a small text. Found once for each value of
-/// CXX and PATH; thread-safe.
+/// CXX, PATH and NVFUSER_CXXFLAGS; thread-safe.
 std::shared_ptr<const HostCompiler> hostCompiler();
 
 /// The processor's model and features: code built with -march=native runs only where it is equal.

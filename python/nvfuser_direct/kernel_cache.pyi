@@ -4,7 +4,8 @@ Compiled CPU kernels, in memory and on disk.
 """
 from __future__ import annotations
 import collections.abc
-__all__: list[str] = ['Library', 'clear', 'compile', 'info']
+import typing
+__all__: list[str] = ['Library', 'clear', 'compile', 'info', 'set_generated']
 class Library:
     """
     A compiled kernel that is loaded into this process.
@@ -24,4 +25,8 @@ def compile(text: str, name: str = 'kernel', flags: collections.abc.Sequence[str
 def info() -> dict:
     """
     Folder, size, compiler and processor of the cache of compiled kernels.
+    """
+def set_generated(generated: bool | None) -> None:
+    """
+    Whether CPU tensors run as generated kernels in this process, in place of what the environment says. None: as it says.
     """

@@ -1,7 +1,14 @@
-"""Import root, device marker and seeds of the Python tests."""
+"""Import root, device marker, seeds and generated kernels of the Python tests.
+
+Generated kernels are the default, and compiling them takes most of a test's time. So most modules run as ATen evaluation;
+KERNEL_MODULES and tests that are marked `kernels` run as a user would, with kernels. Whoever names generated_kernels in
+NVFUSER_ENABLE or NVFUSER_DISABLE decides for all tests. All workers of a run share one empty folder of compiled kernels.
+"""
 
 import os
+import shutil
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -17,6 +24,53 @@ for folder in (REPO / "python", HERE):
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 # The rules of each stage are checked after every pass, as in debug builds.
 os.environ.setdefault("NVFUSER_CHECK_PASSES", "1")
+
+KERNEL_MODULES = {
+    "test_demo",
+    "test_dynamo_attention",
+    "test_dynamo_mlp",
+    "test_dynamo_random_graphs",
+    "test_edge_cases_numbers",
+    "test_edge_cases_shapes",
+    "test_export",
+    "test_generated_kernels",
+    "test_generated_ops",
+    "test_generated_random",
+    "test_property_random_graphs",
+    "test_property_symbolic_sizes",
+    "test_readme",
+}
+KERNELS_ARE_CHOSEN = any("generated_kernels" in os.environ.get(f"NVFUSER_{w}ABLE", "") for w in ("EN", "DIS"))
+DISABLED = os.environ.get("NVFUSER_DISABLE", "")
+
+
+def generate_kernels(on: bool) -> None:
+    """Kernels on or off in this process and in those that it starts from now on."""
+    words = [word for word in (DISABLED, "" if on else "generated_kernels") if word]
+    os.environ["NVFUSER_DISABLE"] = ",".join(words)
+    direct = sys.modules.get("nvfuser_direct")
+    if direct is not None and hasattr(direct, "_C_DIRECT"):
+        direct._C_DIRECT.kernel_cache.set_generated(on)
+
+
+def pytest_configure(config):
+    """Makes the folder of compiled kernels; workers inherit its name."""
+    if "NVFUSER_CACHE_DIR" not in os.environ:
+        config.kernel_folder = os.environ["NVFUSER_CACHE_DIR"] = tempfile.mkdtemp(prefix="nvfuser-test-kernels-")
+
+
+def pytest_unconfigure(config):
+    """Removes the folder again."""
+    if hasattr(config, "kernel_folder"):
+        del os.environ["NVFUSER_CACHE_DIR"]
+        shutil.rmtree(config.kernel_folder, ignore_errors=True)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item):
+    """Before the fixtures: some of them compile."""
+    if not KERNELS_ARE_CHOSEN:
+        generate_kernels(item.path.stem in KERNEL_MODULES or "kernels" in item.keywords)
 
 
 def pytest_collection_modifyitems(config, items):

@@ -415,6 +415,8 @@ def test_joining_what_may_be_empty(shape):
     inputs = [data((7,)), data(shape, seed=1)]
     fd = define(build, inputs)
     results = fd.execute(inputs, _enable_options=OPTIONS)
+    assert not fd.fec.is_compiled(inputs), "a run without the check has another runtime"
+    fd.execute(inputs)
     assert fd.fec.is_compiled(inputs)
     for result, wanted in zip(results, define(build, inputs).execute(inputs), strict=True):
         torch.testing.assert_close(result, wanted)

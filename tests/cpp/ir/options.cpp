@@ -1,5 +1,6 @@
 // Options of the environment and of a run.
 #include <ir/options.h>
+#include <ir/runtime_options.h>
 
 #include "../ir_test.h"
 
@@ -61,9 +62,40 @@ TEST(Options, AskingForAnUnknownNameIsOurFault) {
   EXPECT_THROW(isOptionDisabled("no_such_option"), InternalError);
 }
 
+// On unless disabled; the innermost guard that names it decides, then the process, then the
+// environment.
+TEST(Options, GeneratedKernelsAreOnUnlessDisabled) {
+  const auto is_on = [] {
+    const bool on = isOptionEnabled("generated_kernels");
+    EXPECT_EQ(on, !isOptionDisabled("generated_kernels"));
+    EXPECT_EQ(on, (runtimeOptions() & 1) != 0);
+    return on;
+  };
+  setGeneratedKernels(true);
+  EXPECT_TRUE(is_on());
+  {
+    OptionsGuard off({}, {"generated_kernels"});
+    EXPECT_FALSE(is_on());
+    const int64_t without_check = runtimeOptions();
+    OptionsGuard on({"generated_kernels", "check_kernels"}, {});
+    EXPECT_TRUE(is_on());
+    OptionsGuard other({"fuse_matmul"}, {});
+    EXPECT_TRUE(is_on());
+    EXPECT_EQ(runtimeOptions() - without_check, 3);
+  }
+  setGeneratedKernels(false);
+  EXPECT_FALSE(is_on());
+  {
+    OptionsGuard on({"generated_kernels"}, {});
+    EXPECT_TRUE(is_on());
+  }
+  setGeneratedKernels(std::nullopt);
+  EXPECT_EQ(is_on(), isOptionEnabled("generated_kernels"));
+}
+
 TEST(Options, EveryNameOfTheInterfaceIsKnown) {
   EXPECT_EQ(enableOptionNames().size(), 27u);
-  EXPECT_EQ(disableOptionNames().size(), 22u);
+  EXPECT_EQ(disableOptionNames().size(), 23u);
   EXPECT_EQ(profilerOptionNames().size(), 5u);
 }
 
