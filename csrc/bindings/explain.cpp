@@ -260,7 +260,10 @@ what is missing, and runs nothing. NotImplementedError on CUDA, else errors as e
           [](FusionExecutorCache& self,
              const py::object& inputs,
              const py::object& device,
-             int64_t runs) {
+             int64_t runs,
+             const py::object& enable_options,
+             const py::object& disable_options) {
+            const CallOptions options(enable_options, disable_options);
             const RuntimeInputs flat = flattenInputs(inputs);
             const auto on = deviceFromPython(device);
             const py::gil_scoped_release release;
@@ -270,6 +273,8 @@ what is missing, and runs nothing. NotImplementedError on CUDA, else errors as e
           py::arg("inputs"),
           py::arg("device") = py::none(),
           py::arg("runs") = 20,
+          py::arg("_enable_options") = py::none(),
+          py::arg("_disable_options") = py::none(),
           "Median seconds of each segment and of a whole run.");
   bindProfiles(m);
 }

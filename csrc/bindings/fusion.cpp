@@ -2,6 +2,7 @@
 #include <bindings/bindings.h>
 
 #include <ir/fusion.h>
+#include <runtime/scheduled_kernel.h>
 
 #include <algorithm>
 #include <mutex>
@@ -151,14 +152,14 @@ void bindFusion(py::module_& m) {
           "The operations as text; with from_outputs_only=False also those that no output needs.")
       .def(
           "print_kernel",
-          [](const Fusion&, const py::object&) -> std::string {
-            throw UserError(
-                ErrorKind::NotImplemented,
-                "print_kernel: there is no kernel text, because code generation is missing; every "
-                "segment is evaluated through ATen");
-          },
+          [](const Fusion& self, const py::object&) { return scheduledKernelText(self); },
           py::arg("compile_params") = py::none(),
-          "Not available before code generation: raises NotImplementedError.")
+          R"(The C++ text of the CPU kernel that the fusion becomes, as one kernel, by the schedule of its tensors.
+
+A tensor that inline_most or inline_at computes at the innermost loops of its users has no loops of its own. The kernels
+of automatic schedules are those of FusionDefinition.last_kernel_code(). compile_params changes nothing on the CPU.
+RuntimeError when an operation is none of generated kernels (matmul, attention, ...) or the schedule cannot be carried
+out.)")
       .def(
           "_canonical_text",
           &Fusion::canonicalText,

@@ -1,6 +1,7 @@
 #include <runtime/cpu_segment.h>
 
 #include <analysis/contiguity.h>
+#include <lower/emitter.h>
 #include <lower/lower.h>
 #include <runtime/aten_helpers.h>
 #include <runtime/kernel_cache.h>
@@ -63,9 +64,33 @@ std::vector<const TensorView*> tensors(const std::vector<Val*>& vals) {
   return result;
 }
 
+bool hasSymbolicDomain(const Expr* expr) {
+  for (const auto* list : {&expr->inputs(), &expr->outputs()}) {
+    for (const Val* val : *list) {
+      const auto* tv = dynamic_cast<const TensorView*>(val);
+      if (tv == nullptr) {
+        continue;
+      }
+      const auto& domain = tv->getLogicalDomain();
+      if (std::any_of(domain.begin(), domain.end(), [](auto* id) { return id->isSymbolic(); })) {
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
 } // namespace
 
-CpuSegment::CpuSegment(const SegmentedGroup& group, const SizeOf& size_of)
+std::string whyNotInCpuKernel(const Expr* expr) {
+  if (hasSymbolicDomain(expr)) {
+    return "sizes decide which dimensions broadcast";
+  }
+  const std::string reason = whyNoValueRule(expr);
+  return reason.empty() ? whyNotOnCpu(expr) : reason;
+}
+
+CpuSegment::CpuSegment(const SegmentedGroup& group, const SizeOf& size_of, bool is_scheduled)
     : segment_(extractGroup(group, originals_)) {
   ScheduleContext context;
   context.hint = [&](const Val* val) -> int64_t {
@@ -82,7 +107,7 @@ CpuSegment::CpuSegment(const SegmentedGroup& group, const SizeOf& size_of)
       NVF_CHECK(!id->extent()->isZeroInt(), "a tensor has no elements");
     }
   }
-  schedule_ = scheduleSegment(*segment_, context);
+  schedule_ = is_scheduled ? keepSchedule(*segment_) : scheduleSegment(*segment_, context);
   kernel_ = lower(*segment_);
   checkSizesAreKnown(size_of);
   for (const Val* scalar : kernel_->scalars) {

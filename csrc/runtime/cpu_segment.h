@@ -34,14 +34,17 @@ struct CpuLaunch {
   std::once_flag inputs_checked;
 };
 
+/// Why a node cannot be computed in a generated kernel for the CPU; empty: it can.
+std::string whyNotInCpuKernel(const Expr* expr);
+
 class CpuSegment {
  public:
   /// The value of a scalar of the whole fusion, none when it is not known with the sizes.
   using SizeOf = std::function<ScalarValue(const Val*)>;
 
   /// Schedules, lowers and prints the group. UserError or InternalError, with the reason, when that
-  /// is not possible.
-  CpuSegment(const SegmentedGroup& group, const SizeOf& size_of);
+  /// is not possible. `is_scheduled`: its tensors carry the schedule to use.
+  CpuSegment(const SegmentedGroup& group, const SizeOf& size_of, bool is_scheduled = false);
   ~CpuSegment();
 
   /// Loads the compiled kernel.

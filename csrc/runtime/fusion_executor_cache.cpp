@@ -138,9 +138,10 @@ struct FusionExecutorCache::State {
   std::shared_ptr<FusionKernelRuntime> runtimeFor(
       const Fusion& fusion,
       const std::vector<EvalValue>& inputs,
-      at::Device device) {
+      at::Device device,
+      bool auto_schedule) {
     const Key key = classKey(inputs, device);
-    const auto settled = isOptionEnabled("generated_kernels")
+    const auto settled = auto_schedule && isOptionEnabled("generated_kernels")
         ? settledKey(fusion, inputs, device, key)
         : std::nullopt;
     if (settled.has_value()) {
@@ -158,7 +159,7 @@ struct FusionExecutorCache::State {
     if (const auto it = runtimes.find(key); it != runtimes.end()) {
       return it->second;
     }
-    auto runtime = std::make_shared<FusionKernelRuntime>(fusion, inputs, device);
+    auto runtime = std::make_shared<FusionKernelRuntime>(fusion, inputs, device, !auto_schedule);
     return runtimes[key] = std::move(runtime);
   }
 };
@@ -166,8 +167,11 @@ struct FusionExecutorCache::State {
 FusionExecutorCache::FusionExecutorCache(
     std::shared_ptr<Fusion> fusion,
     int64_t fusion_id,
-    bool /*auto_schedule*/)
-    : fusion_(std::move(fusion)), fusion_id_(fusion_id), state_(std::make_unique<State>()) {
+    bool auto_schedule)
+    : fusion_(std::move(fusion)),
+      fusion_id_(fusion_id),
+      auto_schedule_(auto_schedule),
+      state_(std::make_unique<State>()) {
   NVF_CHECK(fusion_ != nullptr, "FusionExecutorCache needs a Fusion");
   checkOptionsOfEnvironment();
 }
@@ -214,7 +218,7 @@ FusionExecutorCache::Launch FusionExecutorCache::prepare(
     return runDevice(*fusion_, inputs, device);
   }();
   std::unique_lock lock(state_->mutex);
-  launch.runtime = state_->runtimeFor(*fusion_, inputs, launch.device);
+  launch.runtime = state_->runtimeFor(*fusion_, inputs, launch.device, auto_schedule_);
   state_->most_recent = launch.runtime;
   launch.plan = launch.runtime->makePlan(inputs);
   if (state_->launches.size() >= kMaxPlans) {

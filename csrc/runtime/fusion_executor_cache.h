@@ -20,6 +20,7 @@ struct LaunchPlan;
 /// dtypes, ranks, contiguity classes) -> compiled runtime, then (sizes) -> launch plan.
 class FusionExecutorCache {
  public:
+  /// auto_schedule false: the fusion becomes one kernel with the schedule that its tensors carry.
   explicit FusionExecutorCache(
       std::shared_ptr<Fusion> fusion,
       int64_t fusion_id = 0,
@@ -72,6 +73,7 @@ class FusionExecutorCache {
   struct State;
   std::shared_ptr<Fusion> fusion_;
   int64_t fusion_id_;
+  bool auto_schedule_;
   std::unique_ptr<State> state_;
 };
 

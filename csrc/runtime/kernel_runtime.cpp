@@ -2,7 +2,7 @@
 #include <codegen/cpu_text.h>
 #include <ir/nodes.h>
 #include <ir/options.h>
-#include <lower/emitter.h>
+#include <passes/number_random_nodes.h>
 #include <passes/pipeline.h>
 #include <runtime/aten_helpers.h>
 #include <runtime/expression_evaluator.h>
@@ -11,6 +11,7 @@
 #include <runtime/kernel_cache.h>
 #include <runtime/kernel_check.h>
 #include <runtime/kernel_runtime.h>
+#include <runtime/scheduled_kernel.h>
 #include <runtime/segment_clock.h>
 
 #include <ATen/ATen.h>
@@ -25,14 +26,20 @@ namespace nvfuser {
 FusionKernelRuntime::FusionKernelRuntime(
     const Fusion& fusion,
     const std::vector<EvalValue>& inputs,
-    at::Device device)
+    at::Device device,
+    bool is_scheduled)
     : fusion_(fusion.clone()) {
-  {
-    FusionGuard guard(fusion_.get());
-    runPipeline(*fusion_);
-  }
   checks_kernels_ = isOptionEnabled("check_kernels");
-  makeSegments(inputs, device);
+  if (is_scheduled) {
+    makeScheduledSegment(inputs, device);
+  } else {
+    {
+      FusionGuard guard(fusion_.get());
+      runPipeline(*fusion_);
+    }
+    makeSegments(inputs, device);
+  }
+  compileKernels();
   layOutSteps();
   layOutOutputs();
 }
@@ -57,31 +64,19 @@ CpuSegment::SizeOf FusionKernelRuntime::sizesFrom(const std::vector<EvalValue>& 
 
 namespace {
 
-const RegisterDumpOptions register_dumps({"segments", "scheduled_ir", "kernel_source"});
+const RegisterDumpOptions register_dumps(
+    {"segments", "scheduled_ir", "kernel_ir", "kernel_source"});
 
 void dumpSegment(const CpuSegment& segment) {
   if (isDumpEnabled("scheduled_ir")) {
     std::cout << "---- scheduled_ir ----\n" << segment.fusion().printMath() << std::flush;
   }
+  if (isDumpEnabled("kernel_ir")) {
+    std::cout << "---- kernel_ir ----\n" << segment.kernel().toString() << std::flush;
+  }
   if (isDumpEnabled("kernel_source")) {
     std::cout << "---- kernel_source ----\n" << segment.text() << std::flush;
   }
-}
-
-bool hasSymbolicDomain(const Expr* expr) {
-  for (const auto* list : {&expr->inputs(), &expr->outputs()}) {
-    for (const Val* val : *list) {
-      const auto* tv = dynamic_cast<const TensorView*>(val);
-      if (tv == nullptr) {
-        continue;
-      }
-      const auto& domain = tv->getLogicalDomain();
-      if (std::any_of(domain.begin(), domain.end(), [](auto* id) { return id->isSymbolic(); })) {
-        return true;
-      }
-    }
-  }
-  return false;
 }
 
 } // namespace
@@ -96,15 +91,9 @@ void FusionKernelRuntime::makeSegments(const std::vector<EvalValue>& inputs, at:
       return isOptionEnabled("generated_kernels") ? "kernels are generated for CPU tensors only"
                                                   : "generated kernels are not enabled";
     }
-    if (hasSymbolicDomain(expr)) {
-      return "sizes decide which dimensions broadcast";
-    }
-    const std::string reason = whyNoValueRule(expr);
-    return reason.empty() ? whyNotOnCpu(expr) : reason;
+    return whyNotInCpuKernel(expr);
   };
   const auto size_of = sizesFrom(inputs);
-  std::vector<KernelSource> sources;
-  std::vector<size_t> numbers;
   for (SegmentedGroup& group : segmentFusion(*fusion_, why_not)) {
     segments_.push_back({std::move(group), nullptr});
     Segment& segment = segments_.back();
@@ -116,9 +105,6 @@ void FusionKernelRuntime::makeSegments(const std::vector<EvalValue>& inputs, at:
       segment.kernel = std::make_unique<CpuSegment>(segment.group, size_of);
       segment.seconds = watch.seconds();
       dumpSegment(*segment.kernel);
-      sources.push_back(
-          {"segment" + std::to_string(numbers.size()), segment.kernel->text(), cpuTextFlags()});
-      numbers.push_back(segments_.size() - 1);
     } catch (const UserError& error) {
       segment.group.reason = error.what();
     } catch (const std::exception& error) {
@@ -131,6 +117,38 @@ void FusionKernelRuntime::makeSegments(const std::vector<EvalValue>& inputs, at:
   }
   if (isDumpEnabled("segments")) {
     std::cout << "---- segments ----\n" << text() << std::flush;
+  }
+}
+
+void FusionKernelRuntime::makeScheduledSegment(
+    const std::vector<EvalValue>& inputs,
+    at::Device device) {
+  NVF_CHECK_AS(
+      NotImplemented,
+      device.is_cpu(),
+      "a schedule made by hand becomes a kernel for CPU tensors only, not for ",
+      device.str());
+  numberRandomNodes(*fusion_);
+  SegmentedGroup group = wholeFusion(*fusion_);
+  if (group.exprs.empty()) {
+    return;
+  }
+  segments_.push_back({std::move(group), nullptr});
+  const Stopwatch watch;
+  segments_[0].kernel = scheduledKernel(segments_[0].group, sizesFrom(inputs));
+  segments_[0].seconds = watch.seconds();
+  dumpSegment(*segments_[0].kernel);
+}
+
+void FusionKernelRuntime::compileKernels() {
+  std::vector<KernelSource> sources;
+  std::vector<size_t> numbers;
+  for (size_t i = 0; i < segments_.size(); ++i) {
+    if (segments_[i].kernel != nullptr) {
+      sources.push_back(
+          {"segment" + std::to_string(i), segments_[i].kernel->text(), cpuTextFlags()});
+      numbers.push_back(i);
+    }
   }
   if (sources.empty()) {
     return;

@@ -30,10 +30,13 @@ class FusionKernelRuntime {
  public:
   /// Clones the fusion, runs the pass pipeline on the clone, cuts it into segments, compiles
   /// kernels for those that run on the CPU, with `inputs` for an example, and lays out the steps.
+  /// `is_scheduled`: no pass runs, and all of it becomes one kernel with the schedule that the
+  /// tensors carry; RuntimeError when that is not possible.
   FusionKernelRuntime(
       const Fusion& fusion,
       const std::vector<EvalValue>& inputs,
-      at::Device device);
+      at::Device device,
+      bool is_scheduled = false);
   ~FusionKernelRuntime();
 
   /// Checks the inputs against the fusion (RuntimeError naming the input) and evaluates all sizes.
@@ -95,6 +98,8 @@ class FusionKernelRuntime {
   };
 
   void makeSegments(const std::vector<EvalValue>& inputs, at::Device device);
+  void makeScheduledSegment(const std::vector<EvalValue>& inputs, at::Device device);
+  void compileKernels();
   static void refuseKernel(Segment& segment, const std::string& reason);
   void layOutSteps();
   void layOutNode(const Expr* expr);
@@ -121,8 +126,8 @@ class FusionKernelRuntime {
   std::vector<Step> plan_steps_; ///< scalars that depend on sizes only
   std::vector<Step> steps_;
   std::vector<Segment> segments_;
-  std::vector<const CpuSegment*> kernels_;
   double compile_seconds_ = 0;
+  std::vector<const CpuSegment*> kernels_;
   std::vector<const SegmentedGroup*> kernel_groups_;
   std::unordered_set<const Val*> known_with_sizes_;
   std::vector<Output> outputs_;

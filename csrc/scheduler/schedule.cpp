@@ -175,6 +175,16 @@ bool SegmentShape::mayMerge(IterDomain* outer, IterDomain* inner) const {
   return true;
 }
 
+ScheduleResult keepSchedule(Fusion& segment) {
+  FusionGuard guard(&segment);
+  for (TensorView* tv : segment.tensorViews()) {
+    const bool has_loops =
+        tv->definition() == nullptr || tv->isFusionOutput() || tv->definition()->traits().reduction;
+    tv->setInlined(!has_loops && tv->computeAtPosition() == tv->nLoopDims());
+  }
+  return {"user", "the schedule of the definition"};
+}
+
 ScheduleResult scheduleSegment(Fusion& segment, const ScheduleContext& context) {
   FusionGuard guard(&segment);
   for (TensorView* tv : segment.tensorViews()) {

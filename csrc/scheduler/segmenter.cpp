@@ -479,14 +479,19 @@ std::unique_ptr<Fusion> extractGroup(
     cloner.clone(expr);
     for (const Val* out : expr->outputs()) {
       const auto* tv = dynamic_cast<const TensorView*>(out);
-      if (tv == nullptr || !tv->hasRoot()) {
+      if (tv == nullptr) {
         continue;
       }
-      for (const Expr* transform : transformsBetween(tv->getRootDomain(), tv->getLogicalDomain())) {
-        if (transforms.insert(transform).second) {
-          cloner.clone(transform);
+      const auto copy = [&](const std::vector<IterDomain*>& from,
+                            const std::vector<IterDomain*>& to) {
+        for (const Expr* transform : transformsBetween(from, to)) {
+          if (transforms.insert(transform).second) {
+            cloner.clone(transform);
+          }
         }
-      }
+      };
+      copy(tv->getMaybeRootDomain(), tv->getLogicalDomain());
+      copy(tv->getLogicalDomain(), tv->getLoopDomain());
     }
   }
   for (const Val* out : group.outputs) {

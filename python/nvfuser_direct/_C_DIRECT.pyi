@@ -1062,7 +1062,12 @@ class Fusion:
         """
     def print_kernel(self, compile_params: typing.Any = None) -> str:
         """
-        Not available before code generation: raises NotImplementedError.
+        The C++ text of the CPU kernel that the fusion becomes, as one kernel, by the schedule of its tensors.
+
+        A tensor that inline_most or inline_at computes at the innermost loops of its users has no loops of its own. The kernels
+        of automatic schedules are those of FusionDefinition.last_kernel_code(). compile_params changes nothing on the CPU.
+        RuntimeError when an operation is none of generated kernels (matmul, attention, ...) or the schedule cannot be carried
+        out.
         """
     def print_math(self, from_outputs_only: bool = True) -> str:
         """
@@ -1090,7 +1095,7 @@ class FusionExecutorCache:
         """
         Takes the fusion over: it must not be changed afterwards.
         """
-    def _measure(self, inputs: typing.Any, device: typing.Any = None, runs: int = 20) -> tuple[list[float], float]:
+    def _measure(self, inputs: typing.Any, device: typing.Any = None, runs: int = 20, _enable_options: typing.Any = None, _disable_options: typing.Any = None) -> tuple[list[float], float]:
         """
         Median seconds of each segment and of a whole run.
         """

@@ -11,7 +11,7 @@ import torch
 
 from nvfuser_direct import _C_DIRECT as _C
 from nvfuser_direct.explain import Explanation, explain
-from nvfuser_direct.kernels import refuse
+from nvfuser_direct.kernels import KernelExecutor
 from nvfuser_direct.pytorch_utils import torch_dtype_to_nvfuser_dtype
 from nvfuser_direct.repro import repro_script
 from nvfuser_direct.validation import clone_inputs, compare_outputs
@@ -291,18 +291,40 @@ class FusionDefinition:
         return outputs
 
     def manual_execute(self, inputs: Iterable[Any], heuristic_params: Any = None) -> list[torch.Tensor]:
-        """Runs the schedule that the user made. Not available before code generation: NotImplementedError."""
+        """Runs the fusion as one CPU kernel, by the schedule that its tensors have; the list of its outputs.
+
+        The first run compiles, through a KernelExecutor that is then `ke`; schedule changes after it count for
+        nothing. heuristic_params (its lparams and cparams) changes nothing on the CPU. AssertionError: execute() has
+        made an executor already. NotImplementedError: the definition cannot run, or the inputs are on CUDA.
+        RuntimeError: an operation is none of generated kernels (matmul, attention, ...), the schedule cannot be carried
+        out, or the inputs do not fit.
+        """
         if self._executor() is not None:
             raise AssertionError("FusionExecutorCache already exists! Use execute() to execute the fusion.")
-        refuse("manual_execute")
+        inputs = list(inputs)
+        if "ke" not in self.__dict__:
+            valid, message = self.validate_definition()
+            if not valid:
+                raise NotImplementedError(message)
+            with _first_run:
+                if "ke" not in self.__dict__:
+                    executor = KernelExecutor()
+                    executor.compile(self._fusion, inputs)
+                    self.ke = executor
+        return self.ke.run(inputs)
 
     def manual_validate(
         self, inputs: Iterable[Any], reference_outputs: Sequence[torch.Tensor] | None = None
     ) -> list[torch.Tensor]:
-        """validate through manual_execute. Not available before code generation: NotImplementedError."""
+        """validate through manual_execute: compares with references, or the definition evaluated through ATen."""
         if self._executor() is not None:
             raise AssertionError("a FusionExecutorCache exists for this definition. Use validate()")
-        refuse("manual_validate")
+        args = _flat(inputs)
+        before = clone_inputs(args)
+        outputs = self.manual_execute(args)
+        references = _C._evaluate(self.fusion, before) if reference_outputs is None else reference_outputs
+        compare_outputs(self.fusion, before, outputs, references)
+        return outputs
 
     # --- scripts
 

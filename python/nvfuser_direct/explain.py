@@ -259,7 +259,7 @@ def explain(
         return Explanation(report["device"], segments_from(report["segments"], [], None))
     on = torch.device(report["device"])
     with torch.random.fork_rng(devices=[on] if on.type == "cuda" else [], device_type="cuda"):
-        times, total = executor._measure(inputs, device, runs)
+        times, total = executor._measure(inputs, device, runs, *options)
         bandwidth = executor_bandwidth(report["device"])
     return Explanation(report["device"], segments_from(report["segments"], times, bandwidth), total, bandwidth)
 

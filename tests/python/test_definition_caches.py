@@ -237,12 +237,13 @@ def test_executor_cache_by_hand():
         executor.execute([a, b], _enable_options=["no_such"])
 
 
-def test_what_needs_compiled_kernels_says_so():
+def test_kernel_texts():
     fd = built(VARIANTS["sub"])
     a = torch.randn(2, 3)
-    fd.execute([a, a])
-    with pytest.raises(NotImplementedError):
-        fd.fusion.print_kernel()
+    fd.execute([a, a], _enable_options=["generated_kernels"])
+    assert "nvf_stage0" in fd.last_kernel_code()
+    assert "nvf_stage0" in fd.fusion.print_kernel()
+    assert fd.fec.get_scheduled_ir([a, a]).startswith("segment 0 (")
 
 
 def test_print_math_names_the_tensors():
