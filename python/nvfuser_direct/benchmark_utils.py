@@ -6,6 +6,7 @@ import subprocess
 import time
 from typing import Any, NoReturn
 
+from nvfuser_direct import _C_DIRECT as _C
 from nvfuser_direct.kernels import refuse
 
 
@@ -51,10 +52,36 @@ class CuptiTimer:
 
 
 class FusionProfileTimer:
-    """Clock of the time spent in the kernels of a definition, see `set_fd`."""
+    """Clock that runs while fusions do: calling it gives the seconds that their kernels and library calls have taken.
+
+    Profiles every run from the time it is made to `cleanup`. One run at most is counted between two calls: the one
+    that ended last.
+    """
 
     def __init__(self) -> None:
-        refuse("FusionProfileTimer")
+        self.fd: Any = None
+        self.current_time = 0.0
+        self._is_active = True
+        _C.reset_profiler()
+        _C._start_profiling()
+
+    def set_fd(self, fd: Any) -> None:
+        """Keeps the definition as `fd`; runs of every definition are counted."""
+        self.fd = fd
+
+    def __call__(self) -> float:
+        profile = _C._last_profile()
+        if profile is not None:
+            self.current_time += 1e-3 * profile.kernel_time_ms
+            _C.reset_profiler()
+        return self.current_time
+
+    def cleanup(self) -> None:
+        """Ends profiling and starts the clock again at 0."""
+        if self._is_active:
+            _C._stop_profiling()
+        self._is_active = False
+        self.current_time = 0.0
 
 
 def demangle_kernel_name(name: str) -> str:
