@@ -4,6 +4,7 @@
 #include <codegen/cpu_random.h>
 #include <codegen/cpu_text.h>
 #include <ir/nodes.h>
+#include <lower/emitter.h>
 
 #include <algorithm>
 #include <map>
@@ -24,9 +25,12 @@ bool containsLoop(const KernelBody& body) {
   });
 }
 
+// What may report a wrong operand.
 bool containsPosition(const KernelBody& body) {
   return std::any_of(body.begin(), body.end(), [](const auto& node) {
-    return std::holds_alternative<KernelPosition>(node->what);
+    const auto* compute = std::get_if<KernelCompute>(&node->what);
+    return std::holds_alternative<KernelPosition>(node->what) ||
+        (compute != nullptr && mayDivideByZero(compute->expr));
   });
 }
 
@@ -405,7 +409,9 @@ class Printer {
     }
     const DataType dtype = compute.out.dtype;
     if (compute.expr->traits().pointwise) {
-      define(compute.out, cpuPointwise(compute.expr, operands));
+      const bool may_fail = mayDivideByZero(compute.expr);
+      const std::string report = may_fail ? "error, " + numberOf(compute.expr) : "";
+      define(compute.out, cpuPointwise(compute.expr, operands, report));
     } else if (operands.size() == 1) {
       define(compute.out, cpuCast(operands[0], compute.operands[0].dtype, dtype));
     } else {
@@ -466,15 +472,22 @@ class Printer {
   void print(const KernelAccumulate& accumulate) {
     const DataType dtype = kernel_.buffers[accumulate.buffer].dtype;
     const std::string target = element(accumulate.buffer, accumulate.index);
-    const std::string text = target + " = " +
-        cpuReductionCombine(accumulate.type,
-                            dtype,
-                            target,
-                            cpuCast(this->text(accumulate.value), accumulate.value.dtype, dtype)) +
-        ";";
-    line(
-        accumulate.condition == nullptr ? text
-                                        : "if (" + indexText(accumulate.condition) + ") " + text);
+    const std::string value = cpuCast(this->text(accumulate.value), accumulate.value.dtype, dtype);
+    if (accumulate.condition == nullptr) {
+      line(target + " = " + cpuReductionCombine(accumulate.type, dtype, target, value) + ";");
+      return;
+    }
+    const std::string condition = indexText(accumulate.condition);
+    if (accumulate.index != nullptr) {
+      line(
+          "if (" + condition + ") " + target + " = " +
+          cpuReductionCombine(accumulate.type, dtype, target, value) + ";");
+      return;
+    }
+    // Without a branch, so that it is a reduction in OpenMP's sense.
+    const std::string chosen =
+        "(" + condition + " ? " + value + " : " + cpuReductionInit(accumulate.type, dtype) + ")";
+    line(target + " = " + cpuReductionCombine(accumulate.type, dtype, target, chosen) + ";");
   }
 
   void print(const KernelSelect& select) {
@@ -492,9 +505,6 @@ class Printer {
     const std::string raw = cpuCast(text(position.value), position.value.dtype, DataType::Index);
     const std::string extent = indexText(position.extent);
     const std::string name = "r" + std::to_string(position.out.number);
-    const auto number =
-        std::find(kernel_.positions.begin(), kernel_.positions.end(), position.expr) -
-        kernel_.positions.begin() + 1;
     line("long " + name + " = " + raw + ";");
     if (position.wraps) {
       line("if (" + name + " < 0) " + name + " += " + extent + ";");
@@ -503,14 +513,20 @@ class Printer {
         position.condition == nullptr ? "" : indexText(position.condition) + " && ";
     line(
         "if ((unsigned long)" + name + " >= (unsigned long)" + extent + ") { if (" + guard +
-        "true) *error = " + std::to_string(number) + "; " + name + " = -1; }");
+        "true) *error = " + numberOf(position.expr) + "; " + name + " = -1; }");
+  }
+
+  // The number by which the launch knows the node.
+  std::string numberOf(const Expr* expr) const {
+    const auto& nodes = kernel_.positions;
+    return std::to_string(std::find(nodes.begin(), nodes.end(), expr) - nodes.begin() + 1);
   }
 
   const Kernel& kernel_;
   CpuKernelText result_;
   std::map<int, size_t> scratch_words_;
   std::map<int, std::string> pieces_; ///< of registers that hold random numbers: where they lie
-  std::set<int64_t> transposes_; ///< sizes of elements
+  std::set<int64_t> transposes_;      ///< sizes of elements
   std::vector<Scope> scopes_;
   int next_index_ = 0;
 };

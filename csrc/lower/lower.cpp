@@ -4,6 +4,7 @@
 #include <lower/loop_nest.h>
 #include <lower/split_loops.h>
 #include <lower/transposed_copies.h>
+#include <lower/whole_vectors.h>
 
 #include <analysis/id_graph.h>
 #include <analysis/logical_domain_map.h>
@@ -40,6 +41,7 @@ class Lowering {
     }
     splitLoopsAtConditions(*kernel_);
     findTransposedCopies(*kernel_);
+    completeVectors(*kernel_);
     collectChecks();
     return std::move(kernel_);
   }

@@ -328,6 +328,26 @@ def test_one_row_of_a_normalized_value():
     check(build, [data((6, 7))])
 
 
+@pytest.mark.parametrize("dtype", [*FLOATS, torch.int32, torch.int64, torch.bool], ids=dtype_id)
+@pytest.mark.parametrize("length", [17, 31, 45])
+def test_rows_that_end_inside_a_vector(length, dtype):
+    """The last vector overlaps the one before; nothing may be counted twice."""
+
+    def build(fd, x):
+        if dtype == torch.bool:
+            return [fd.ops.sum(fd.ops.cast(x, DataType.Int), [1]), fd.ops.logical_not(x)]
+        ones = fd.ops.where(fd.ops.gt(x, 0), fd.ops.sub(x, x), x)
+        return [fd.ops.sum(x, [1]), fd.ops.max(x, [1]), fd.ops.min(x, [1]), fd.ops.prod(x, [1]), fd.ops.neg(ones)]
+
+    x = data((5, length), dtype)
+    check(build, [x], static_sizes=True)
+    if dtype.is_floating_point:
+        x[1, length - 1] = math.nan
+        x[2, 0] = -math.inf
+        x[3, length - 2] = math.inf
+        check(build, [x], static_sizes=True)
+
+
 def test_a_tensor_plus_its_transpose():
     check(lambda fd, x: fd.ops.add(x, fd.ops.permute(x, [1, 0])), [data((67, 67))])
 
