@@ -337,7 +337,8 @@ def test_rows_that_end_inside_a_vector(length, dtype):
         if dtype == torch.bool:
             return [fd.ops.sum(fd.ops.cast(x, DataType.Int), [1]), fd.ops.logical_not(x)]
         ones = fd.ops.where(fd.ops.gt(x, 0), fd.ops.sub(x, x), x)
-        return [fd.ops.sum(x, [1]), fd.ops.max(x, [1]), fd.ops.min(x, [1]), fd.ops.prod(x, [1]), fd.ops.neg(ones)]
+        signs = fd.ops.sign(x)
+        return [fd.ops.sum(x, [1]), fd.ops.max(x, [1]), fd.ops.min(x, [1]), fd.ops.prod(signs, [1]), fd.ops.neg(ones)]
 
     x = data((5, length), dtype)
     check(build, [x], static_sizes=True)
