@@ -1,4 +1,4 @@
-# Targets: venv build test demo bench lint clean. Each creates what it needs and is quick when nothing changed.
+# Targets: venv build test fuzz demo bench lint clean. Each creates what it needs and is quick when nothing changed.
 SHELL := /bin/bash
 .DEFAULT_GOAL := build
 
@@ -18,7 +18,7 @@ DEV_STAMP := $(VENV)/.dev-installed
 DEMO_STAMP := $(VENV)/.demo-installed
 LINK_STAMP := $(VENV)/.package-linked
 
-.PHONY: venv venv-demo build configure test test-cpp test-python demo bench lint format clean help
+.PHONY: venv venv-demo build configure test test-cpp test-python fuzz demo bench lint format clean help
 
 help:
 	@sed -n 's/^# //p' Makefile | head -1
@@ -76,6 +76,15 @@ test-cpp: build
 
 test-python: build
 	OMP_NUM_THREADS=1 $(PY) -m pytest tests/python -q $(PYTEST_ARGS)
+
+# Random fusions through generated kernels against ATen: FUZZ_CASES of them (1000), or as many as FUZZ_SECONDS allow, from
+# the seed FUZZ_FIRST on (else a drawn one, which is printed), in JOBS processes.
+FUZZ_CASES ?=
+FUZZ_SECONDS ?=
+FUZZ_FIRST ?=
+fuzz: build
+	OMP_NUM_THREADS=1 $(PY) tests/python/fuzz_kernels.py --jobs $(JOBS) $(if $(FUZZ_CASES),--cases $(FUZZ_CASES)) \
+	  $(if $(FUZZ_SECONDS),--seconds $(FUZZ_SECONDS)) $(if $(FUZZ_FIRST),--first $(FUZZ_FIRST))
 
 demo: build venv-demo
 	$(PY) -m nvfuser demo
