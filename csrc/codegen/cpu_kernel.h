@@ -16,9 +16,10 @@ namespace nvfuser {
 /// Each stage is `extern "C" void nvf_stage<i>(long begin, long end, void* const* buffers,
 /// const long* words, char* scratch)`.
 ///  buffers: the addresses of the kernel's Input, Output and Workspace buffers in the order of
-///    Kernel::buffers, then that of a long which a wrong position sets to the number of its node
-///    (from 1).
-///  words: the index parameters, the scalars (the bits of a double, or an integer), kRandomWords for
+///    Kernel::buffers, then that of a long which a wrong position or a divisor of 0 sets to the
+///    number of its node (from 1).
+///  words: the index parameters, the scalars (the bits of a double, or an integer), kRandomWords
+///  for
 ///    each random source, then the offsets in bytes of `scratch_arrays` inside scratch, which
 ///    belongs to one thread.
 struct CpuKernelText {

@@ -35,6 +35,9 @@ std::string infix(const std::vector<std::string>& args, const char* op) {
 
 std::string unary(UnaryOpType type, const std::string& x, DataType dtype) {
   const bool real = isFloatingPointType(dtype);
+  const bool is_bool = dtype == DataType::Bool;
+  // What ATen refuses has no text: it is left to ATen.
+  const std::string whole = is_bool ? "" : x;
   const std::string type_name(cpuTypeName(dtype));
   const std::string infinity = dtype == DataType::Float ? "__builtin_inff()" : "__builtin_inf()";
   switch (type) {
@@ -51,43 +54,47 @@ std::string unary(UnaryOpType type, const std::string& x, DataType dtype) {
     NVF_CASE(Cosh, "cosh")
     NVF_CASE(Erf, "erf")
     NVF_CASE(Erfc, "erfc")
+    NVF_CASE(Erfcinv, "erfcinv")
+    NVF_CASE(Erfinv, "erfinv")
     NVF_CASE(Exp, "exp")
     NVF_CASE(Exp2, "exp2")
     NVF_CASE(Expm1, "expm1")
-    NVF_CASE(Frac, "frac")
     NVF_CASE(Lgamma, "lgamma")
     NVF_CASE(Log, "log")
     NVF_CASE(Log10, "log10")
     NVF_CASE(Log1p, "log1p")
     NVF_CASE(Log2, "log2")
     NVF_CASE(Sigmoid, "sigmoid")
-    NVF_CASE(Silu, "silu")
     NVF_CASE(Sin, "sin")
     NVF_CASE(Sinh, "sinh")
     NVF_CASE(Sqrt, "sqrt")
     NVF_CASE(Tan, "tan")
     NVF_CASE(Tanh, "tanh")
 #undef NVF_CASE
+    case UnaryOpType::Frac:
+      return real ? call("nvf_frac", {x}) : "";
+    case UnaryOpType::Silu:
+      return real ? call("nvf_silu", {x}) : "";
     case UnaryOpType::Abs:
-      return dtype == DataType::Bool ? x : call("nvf_abs", {x});
+      return is_bool ? "" : call("nvf_abs", {x});
     case UnaryOpType::Relu:
-      return dtype == DataType::Bool ? x : call("nvf_relu", {x});
+      return is_bool ? "" : call("nvf_relu", {x});
     case UnaryOpType::Sign:
-      return dtype == DataType::Bool ? x : call("nvf_sign", {x});
+      return is_bool ? x : call("nvf_sign", {x});
     case UnaryOpType::Ceil:
-      return real ? call("nvf_ceil", {x}) : x;
+      return real ? call("nvf_ceil", {x}) : whole;
     case UnaryOpType::Floor:
-      return real ? call("nvf_floor", {x}) : x;
+      return real ? call("nvf_floor", {x}) : whole;
     case UnaryOpType::Trunc:
-      return real ? call("nvf_trunc", {x}) : x;
+      return real ? call("nvf_trunc", {x}) : whole;
     case UnaryOpType::Round:
-      return real ? call("nvf_rint", {x}) : x;
+      return real ? call("nvf_rint", {x}) : whole;
     case UnaryOpType::BitwiseNot:
-      return dtype == DataType::Bool ? "(!" + x + ")" : "(~" + x + ")";
+      return is_bool ? "(!" + x + ")" : "(~" + x + ")";
     case UnaryOpType::LogicalNot:
       return "(!" + x + ")";
     case UnaryOpType::Neg:
-      return "(-" + x + ")";
+      return is_bool ? "" : "(-" + x + ")";
     case UnaryOpType::Real:
       return x;
     case UnaryOpType::Reciprocal:
@@ -113,7 +120,19 @@ std::string unary(UnaryOpType type, const std::string& x, DataType dtype) {
   }
 }
 
-std::string binary(BinaryOpType type, const std::vector<std::string>& args, DataType dtype) {
+// The operands of a division of integers, and how it reports a divisor of 0.
+std::vector<std::string> with(std::vector<std::string> args, const std::string& report) {
+  if (!report.empty()) {
+    args.push_back(report);
+  }
+  return args;
+}
+
+std::string binary(
+    BinaryOpType type,
+    const std::vector<std::string>& args,
+    DataType dtype,
+    const std::string& report) {
   const bool real = isFloatingPointType(dtype);
   const bool is_bool = dtype == DataType::Bool;
   switch (type) {
@@ -124,6 +143,7 @@ std::string binary(BinaryOpType type, const std::vector<std::string>& args, Data
     case BinaryOpType::Mul:
       return is_bool ? infix(args, "&") : infix(args, "*");
     case BinaryOpType::Div:
+      return real ? infix(args, "/") : is_bool ? "" : call("nvf_quotient", with(args, report));
     case BinaryOpType::Truediv:
       return real ? infix(args, "/") : "";
     case BinaryOpType::Eq:
@@ -156,15 +176,21 @@ std::string binary(BinaryOpType type, const std::vector<std::string>& args, Data
       return is_bool ? infix(args, "|") : call("nvf_max", args);
     case BinaryOpType::Minimum:
       return is_bool ? infix(args, "&") : call("nvf_min", args);
+    case BinaryOpType::Gcd:
+      return real || is_bool ? "" : call("nvf_gcd", args);
+    case BinaryOpType::LogicalRightShift:
+      return real || is_bool ? "" : call("nvf_logical_shr", args);
     case BinaryOpType::Pow:
-      return real ? call("nvf_pow", args) : "";
+      return is_bool ? "" : call("nvf_pow", args);
     case BinaryOpType::Atan2:
       return real ? call("nvf_atan2", args) : "";
     case BinaryOpType::Mod:
     case BinaryOpType::Fmod:
-      return real ? call("nvf_fmod", args) : "";
+      return real ? call("nvf_fmod", args) : is_bool ? "" : call("nvf_fmod", with(args, report));
     case BinaryOpType::Remainder:
-      return real ? call("nvf_remainder", args) : "";
+      return real   ? call("nvf_remainder", args)
+          : is_bool ? ""
+                    : call("nvf_remainder", with(args, report));
     case BinaryOpType::Nextafter:
       return real ? call("nvf_nextafter", args) : "";
     default:
@@ -236,6 +262,8 @@ std::string_view cpuTypeName(DataType dtype) {
       return "long";
     case DataType::Int32:
       return "int";
+    case DataType::UInt64:
+      return "unsigned long";
     case DataType::Bool:
       return "bool";
     default:
@@ -253,8 +281,14 @@ std::string cpuConstant(const ScalarValue& value, DataType dtype) {
   if (isIntegralType(dtype)) {
     const int64_t number = toInt(value);
     const std::string suffix = dtype == DataType::Int32 ? "" : "L";
+    if (dtype == DataType::UInt64) {
+      return std::to_string(static_cast<uint64_t>(number)) + "UL";
+    }
     if (number == std::numeric_limits<int64_t>::min()) {
       return "(-9223372036854775807L - 1L)";
+    }
+    if (dtype == DataType::Int32 && number != static_cast<int32_t>(number)) {
+      return cpuConstant(ScalarValue(int64_t{static_cast<int32_t>(number)}), dtype);
     }
     if (dtype == DataType::Int32 && number == std::numeric_limits<int32_t>::min()) {
       return "(-2147483647 - 1)";
@@ -297,14 +331,40 @@ std::string cpuCast(std::string_view text, DataType from, DataType to) {
   if (to == DataType::Bool) {
     return "(" + x + " != 0)";
   }
+  if (isFloatingPointType(from) && (isWideInt(to) || to == DataType::Int32)) {
+    return call(to == DataType::Int32 ? "nvf_to_int" : "nvf_to_long", {x});
+  }
   return "((" + std::string(cpuTypeName(to)) + ")(" + x + "))";
 }
+
+namespace {
+
+// Of these unsigned numbers ATen has little more than bits.
+bool isForUnsigned(const Expr* expr) {
+  if (const auto* op = dynamic_cast<const UnaryOp*>(expr)) {
+    const bool from_float = isFloatingPointType(expr->input(0)->dtype());
+    return op->type() == UnaryOpType::Cast && !from_float;
+  }
+  if (const auto* op = dynamic_cast<const BinaryOp*>(expr)) {
+    return op->type() == BinaryOpType::BitwiseAnd || op->type() == BinaryOpType::BitwiseOr ||
+        op->type() == BinaryOpType::BitwiseXor;
+  }
+  if (const auto* op = dynamic_cast<const TernaryOp*>(expr)) {
+    return op->type() == TernaryOpType::Where;
+  }
+  return !expr->traits().reduction;
+}
+
+} // namespace
 
 std::optional<std::string> cpuWhyNot(const Expr* expr) {
   for (const auto* list : {&expr->inputs(), &expr->outputs()}) {
     for (const Val* val : *list) {
       if (!isSupported(val->dtype())) {
         return std::string(dataTypeName(val->dtype())) + " is computed by a library";
+      }
+      if (val->isTensor() && val->dtype() == DataType::UInt64 && !isForUnsigned(expr)) {
+        return std::string(expr->opName()) + " of UInt64 is evaluated by a library";
       }
     }
   }
@@ -323,7 +383,10 @@ std::optional<std::string> cpuWhyNot(const Expr* expr) {
   return std::nullopt;
 }
 
-std::string cpuPointwise(const Expr* expr, const std::vector<std::string>& operands) {
+std::string cpuPointwise(
+    const Expr* expr,
+    const std::vector<std::string>& operands,
+    const std::string& report) {
   const DataType out = expr->output(0)->dtype();
   if (const auto* op = dynamic_cast<const UnaryOp*>(expr)) {
     const DataType in = expr->input(0)->dtype();
@@ -343,7 +406,7 @@ std::string cpuPointwise(const Expr* expr, const std::vector<std::string>& opera
     const DataType work = workType(in);
     std::string text = op->type() == BinaryOpType::Pow ? power(expr, args, work) : "";
     if (text.empty()) {
-      text = binary(op->type(), args, work);
+      text = binary(op->type(), args, work, report);
     }
     const bool is_test = out == DataType::Bool;
     return text.empty() ? "" : cpuCast(text, is_test ? DataType::Bool : work, out);
@@ -364,11 +427,20 @@ std::string cpuPointwise(const Expr* expr, const std::vector<std::string>& opera
           " : " + cpuCast(operands[2], expr->inputs()[2]->dtype(), out) + ")";
     }
     case TernaryOpType::Lerp:
-      return isFloatingPointType(work) ? cpuCast(call("nvf_lerp", {as(0), as(1), as(2)}), work, out)
-                                       : "";
-    case TernaryOpType::Threshold:
-      return "(" + as(0) + " > " + as(1) + " ? " + cpuCast(as(0), work, out) + " : " +
-          cpuCast(as(2), work, out) + ")";
+      return work == DataType::Bool ? ""
+                                    : cpuCast(call("nvf_lerp", {as(0), as(1), as(2)}), work, out);
+    case TernaryOpType::Threshold: {
+      // Compared as eager compares a tensor and a number.
+      const DataType number = expr->inputs()[1]->dtype();
+      const DataType meeting = isFloatingPointType(work) ? work
+          : isFloatingPointType(number)                  ? DataType::Float
+          : work == DataType::Bool                       ? number
+                                                         : work;
+      const bool is_wider = meeting != work;
+      const std::string bound = is_wider ? cpuCast(operands[1], number, meeting) : as(1);
+      return "(" + cpuCast(as(0), work, meeting) + " > " + bound + " ? " +
+          cpuCast(as(0), work, out) + " : " + cpuCast(as(2), work, out) + ")";
+    }
     case TernaryOpType::Clamp: {
       if (work == DataType::Bool) {
         return "";

@@ -26,7 +26,11 @@ std::string cpuCast(std::string_view text, DataType from, DataType to);
 std::optional<std::string> cpuWhyNot(const Expr* expr);
 
 /// The value of a unary, binary or ternary node, given the texts of its operands that are present.
-std::string cpuPointwise(const Expr* expr, const std::vector<std::string>& operands);
+/// `report`: for nodes that mayDivideByZero(), an address and the number to write there, in text.
+std::string cpuPointwise(
+    const Expr* expr,
+    const std::vector<std::string>& operands,
+    const std::string& report = "");
 
 /// The neutral element, and the combination of an accumulator and an element, both of type `dtype`.
 std::string cpuReductionInit(ReductionType type, DataType dtype);

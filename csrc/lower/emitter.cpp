@@ -58,6 +58,18 @@ bool mapsEveryDim(const Expr* expr, const TensorView* in) {
   return true;
 }
 
+bool mayDivideByZero(const Expr* expr) {
+  const auto* op = dynamic_cast<const BinaryOp*>(expr);
+  const bool divides = op != nullptr &&
+      (op->type() == BinaryOpType::Div || op->type() == BinaryOpType::Mod ||
+       op->type() == BinaryOpType::Fmod || op->type() == BinaryOpType::Remainder);
+  if (!divides || !isIntegralType(expr->output(0)->dtype())) {
+    return false;
+  }
+  const Val* divisor = expr->input(1);
+  return !divisor->isConst() || toInt(castScalar(divisor->value(), expr->output(0)->dtype())) == 0;
+}
+
 ValueRule valueRuleOf(const Expr* expr) {
   const auto it = valueRules().find(expr->opName());
   NVF_ERROR(it != valueRules().end(), expr->toString(), " has no rule for generated kernels");
@@ -297,11 +309,15 @@ Index Emitter::position(
       std::max({value.depth, extent->depth, condition == nullptr ? 0 : condition->depth});
   KernelValue out = newRegister(DataType::Index, depth);
   append(depth, {KernelPosition{out, value, extent, expr, wraps, condition}});
-  if (std::find(kernel_.positions.begin(), kernel_.positions.end(), expr) ==
-      kernel_.positions.end()) {
-    kernel_.positions.push_back(expr);
-  }
+  mayFail(expr);
   return indices().value(out.number, depth, nullptr);
+}
+
+void Emitter::mayFail(const Expr* expr) {
+  auto& nodes = kernel_.positions;
+  if (std::find(nodes.begin(), nodes.end(), expr) == nodes.end()) {
+    nodes.push_back(expr);
+  }
 }
 
 } // namespace nvfuser

@@ -77,6 +77,8 @@ class Emitter {
   KernelValue scalar(const Val* val);
   KernelValue newRegister(DataType dtype, int depth);
   KernelValue compute(const Expr* expr, DataType dtype, std::vector<KernelValue> operands);
+  /// Gives the node a number by which the kernel can report that it found a wrong operand.
+  void mayFail(const Expr* expr);
   KernelValue select(Index condition, const KernelValue& yes, const KernelValue& no);
   KernelValue fromIndex(Index index, DataType dtype);
   /// The number that the random node draws for an element, counted in row-major order.
@@ -114,6 +116,9 @@ class Emitter {
   std::unordered_map<const Val*, KernelValue> scalars_;
   std::map<std::pair<const Expr*, const Val*>, std::vector<int64_t>> operand_dims_;
 };
+
+/// Whether the node divides integers by a number that may be 0, which the launch then reports.
+bool mayDivideByZero(const Expr* expr);
 
 /// How a node computes its output 0: the value for the given root indices of the output.
 using ValueRule = KernelValue (*)(

@@ -177,7 +177,8 @@ struct Kernel {
   std::vector<const Val*> scalars; ///< operands that are handed in beside indices.params()
   std::vector<RandomSource> randoms;
   std::vector<SizeCheck> checks;
-  std::vector<const Expr*> positions; ///< nodes that may find a wrong position, by number
+  /// Nodes that may find a wrong position, or a divisor of 0, by number.
+  std::vector<const Expr*> positions;
   int registers = 0;
 
   /// The tree as text, for people.

@@ -19,6 +19,14 @@ KernelValue pointwise(
       operands.push_back(emitter.operand(expr, operand.val, root, condition));
     }
   }
+  if (mayDivideByZero(expr)) {
+    // What nobody needs divides by 1.
+    KernelValue one;
+    one.constant = int64_t{1};
+    one.dtype = expr->input(1)->dtype();
+    operands[1] = emitter.select(condition, operands[1], one);
+    emitter.mayFail(expr);
+  }
   return emitter.compute(expr, expr->output(0)->dtype(), std::move(operands));
 }
 

@@ -395,8 +395,12 @@ std::vector<at::Tensor> CpuSegment::run(
     }
   }
   if (error != 0) {
-    throw UserError(
-        ErrorKind::Index, "index out of range in " + kernel_->positions.at(error - 1)->toString());
+    const Expr* expr = kernel_->positions.at(error - 1);
+    NVF_CHECK(
+        !mayDivideByZero(expr),
+        "ZeroDivisionError: an integer is divided by zero in ",
+        expr->toString());
+    throw UserError(ErrorKind::Index, "index out of range in " + expr->toString());
   }
   return outputs;
 }
