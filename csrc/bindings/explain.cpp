@@ -276,6 +276,18 @@ what is missing, and runs nothing. NotImplementedError on CUDA, else errors as e
           py::arg("_enable_options") = py::none(),
           py::arg("_disable_options") = py::none(),
           "Median seconds of each segment and of a whole run.");
+  m.def(
+      "_planned_report",
+      [](const Fusion& fusion,
+         const py::object& enable_options,
+         const py::object& disable_options) {
+        const CallOptions options(enable_options, disable_options);
+        return reportList(planSegments(fusion));
+      },
+      py::arg("fusion"),
+      py::arg("_enable_options") = py::none(),
+      py::arg("_disable_options") = py::none(),
+      "The segments that runs on CPU tensors have as far as the definition decides it.");
   bindProfiles(m);
 }
 

@@ -3,7 +3,9 @@
 #include <analysis/scalar_values.h>
 #include <ir/iter_domain.h>
 #include <ir/nodes.h>
+#include <ir/options.h>
 #include <ir/traversal.h>
+#include <passes/pipeline.h>
 
 #include <algorithm>
 
@@ -118,11 +120,11 @@ int64_t bytesRead(
   return all == 0 ? 0 : std::min(report.bytes, report.bytes / all * read);
 }
 
-SegmentReport::Kind kindOf(const FusionKernelRuntime::Segment& segment) {
-  if (segment.kernel != nullptr) {
+SegmentReport::Kind kindOf(const SegmentedGroup& group, bool is_kernel) {
+  if (is_kernel) {
     return SegmentReport::Kind::Kernel;
   }
-  const auto& exprs = segment.group.exprs;
+  const auto& exprs = group.exprs;
   const bool are_views =
       std::all_of(exprs.begin(), exprs.end(), [](const Expr* expr) { return expr->traits().view; });
   return are_views ? SegmentReport::Kind::View : SegmentReport::Kind::Library;
@@ -167,22 +169,14 @@ std::string_view kindName(SegmentReport::Kind kind) {
   return "";
 }
 
-std::vector<SegmentReport> reportSegments(
-    const FusionKernelRuntime& runtime,
-    const CpuSegment::SizeOf& size_of,
-    const LaunchPlan* plan) {
-  std::vector<SegmentReport> reports;
-  std::unordered_map<const Val*, size_t> makers;
-  for (const FusionKernelRuntime::Segment& segment : runtime.segments()) {
-    SegmentReport report;
-    report.kind = kindOf(segment);
-    const SegmentedGroup& group = segment.group;
-    if (report.kind == SegmentReport::Kind::Kernel) {
-      reportKernel(segment, size_of, plan, report);
-    } else {
-      report.scheduler = report.kind == SegmentReport::Kind::View ? "no_op" : "expr_eval";
-      report.reason = group.reason;
-    }
+namespace {
+
+class Reporter {
+ public:
+  Reporter(const Fusion& fusion, const CpuSegment::SizeOf& size_of)
+      : fusion_(fusion), size_of_(size_of) {}
+
+  void add(const SegmentedGroup& group, SegmentReport report) {
     for (const Expr* expr : group.exprs) {
       report.ops.push_back(opNameOf(expr));
       std::string text = expr->toString();
@@ -192,12 +186,40 @@ std::vector<SegmentReport> reportSegments(
       report.nodes.push_back(std::move(text));
     }
     for (const Val* in : group.inputs) {
-      report.inputs.push_back(reportTensor(runtime.fusion(), in->as<TensorView>(), size_of));
-      const auto maker = makers.find(in);
-      if (report.kind != SegmentReport::Kind::Kernel || maker == makers.end()) {
+      report.inputs.push_back(reportTensor(fusion_, in->as<TensorView>(), size_of_));
+    }
+    explainBorders(group, report);
+    for (const Val* out : group.outputs) {
+      report.outputs.push_back(reportTensor(fusion_, out->as<TensorView>(), size_of_));
+      makers_[out] = reports_.size();
+    }
+    if (report.kind != SegmentReport::Kind::View) {
+      for (size_t i = 0; i < group.inputs.size(); ++i) {
+        report.bytes_read += bytesRead(group, group.inputs[i], report.inputs[i], size_of_);
+      }
+      for (const TensorReport& tensor : report.outputs) {
+        report.bytes_written += tensor.bytes;
+      }
+    }
+    reports_.push_back(std::move(report));
+  }
+
+  std::vector<SegmentReport> result() {
+    return std::move(reports_);
+  }
+
+ private:
+  void explainBorders(const SegmentedGroup& group, SegmentReport& report) const {
+    if (report.kind != SegmentReport::Kind::Kernel) {
+      report.reason = group.reason;
+      return;
+    }
+    for (const Val* in : group.inputs) {
+      const auto maker = makers_.find(in);
+      if (maker == makers_.end()) {
         continue;
       }
-      const SegmentReport& other = reports[maker->second];
+      const SegmentReport& other = reports_[maker->second];
       const std::string from =
           detail::concat(nameOf(in), " comes from segment ", maker->second, ", a ");
       if (other.kind != SegmentReport::Kind::Kernel) {
@@ -207,21 +229,51 @@ std::vector<SegmentReport> reportSegments(
       }
     }
     report.apart.insert(report.apart.end(), group.apart.begin(), group.apart.end());
-    for (const Val* out : group.outputs) {
-      report.outputs.push_back(reportTensor(runtime.fusion(), out->as<TensorView>(), size_of));
-      makers[out] = reports.size();
-    }
-    if (report.kind != SegmentReport::Kind::View) {
-      for (size_t i = 0; i < group.inputs.size(); ++i) {
-        report.bytes_read += bytesRead(group, group.inputs[i], report.inputs[i], size_of);
-      }
-      for (const TensorReport& tensor : report.outputs) {
-        report.bytes_written += tensor.bytes;
-      }
-    }
-    reports.push_back(std::move(report));
   }
-  return reports;
+
+  const Fusion& fusion_;
+  const CpuSegment::SizeOf& size_of_;
+  std::vector<SegmentReport> reports_;
+  std::unordered_map<const Val*, size_t> makers_;
+};
+
+} // namespace
+
+std::vector<SegmentReport> reportSegments(
+    const FusionKernelRuntime& runtime,
+    const CpuSegment::SizeOf& size_of,
+    const LaunchPlan* plan) {
+  Reporter reporter(runtime.fusion(), size_of);
+  for (const FusionKernelRuntime::Segment& segment : runtime.segments()) {
+    SegmentReport report{kindOf(segment.group, segment.kernel != nullptr)};
+    if (segment.kernel != nullptr) {
+      reportKernel(segment, size_of, plan, report);
+    } else {
+      report.scheduler = report.kind == SegmentReport::Kind::View ? "no_op" : "expr_eval";
+    }
+    reporter.add(segment.group, std::move(report));
+  }
+  return reporter.result();
+}
+
+std::vector<SegmentReport> planSegments(const Fusion& fusion) {
+  const std::unique_ptr<Fusion> copy = fusion.clone();
+  const FusionGuard guard(copy.get());
+  runPipeline(*copy);
+  const bool generates = isOptionEnabled("generated_kernels");
+  const auto why_not = [&](const Expr* expr) -> std::string {
+    return generates ? whyNotInCpuKernel(expr) : "generated kernels are not enabled";
+  };
+  const CpuSegment::SizeOf size_of = [](const Val*) { return ScalarValue(); };
+  Reporter reporter(*copy, size_of);
+  for (const SegmentedGroup& group : segmentFusion(*copy, why_not)) {
+    SegmentReport report{kindOf(group, group.is_kernel)};
+    if (report.kind != SegmentReport::Kind::Kernel) {
+      report.scheduler = report.kind == SegmentReport::Kind::View ? "no_op" : "expr_eval";
+    }
+    reporter.add(group, std::move(report));
+  }
+  return reporter.result();
 }
 
 std::string scheduledText(const FusionKernelRuntime& runtime, bool transforms) {

@@ -32,7 +32,7 @@ struct StageReport {
 
 struct SegmentReport {
   enum class Kind { Kernel, Library, View };
-  Kind kind;
+  Kind kind = Kind::Library;
   std::string scheduler;  ///< of a kernel; "expr_eval" for library calls, "no_op" for views
   std::string heuristics; ///< what the scheduler chose
   std::vector<LoopReport> loops;
@@ -62,6 +62,10 @@ std::vector<SegmentReport> reportSegments(
     const FusionKernelRuntime& runtime,
     const CpuSegment::SizeOf& size_of,
     const LaunchPlan* plan);
+
+/// The segments that runs on CPU tensors have as far as the definition decides it. Kernels are not
+/// scheduled, and sizes are those of the definition.
+std::vector<SegmentReport> planSegments(const Fusion& fusion);
 
 /// The fusion as its segments run it: a head for each segment ("segment 0 (pointwise: ...)"), then
 /// its nodes; of a kernel the scheduled ones, with `transforms` also how the loops of each tensor

@@ -1296,6 +1296,10 @@ def _last_profile() -> FusionProfile | None:
     """
     The same, or None.
     """
+def _planned_report(fusion: Fusion) -> list:
+    """
+    The segments that runs on CPU tensors have as far as the definition decides it.
+    """
 def _start_profiling() -> None:
     """
     Profiles runs until _stop_profiling().

@@ -50,6 +50,7 @@ def version() -> NvfuserVersion:
 # The modules that only hold what is imported above are no part of the API.
 _MODULES = {
     "definition",
+    "draw",
     "explain",
     "fake_tensors",
     "kernels",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import traceback
 from collections.abc import Iterable, Sequence
@@ -10,7 +11,8 @@ from typing import Any
 import torch
 
 from nvfuser_direct import _C_DIRECT as _C
-from nvfuser_direct.explain import Explanation, explain
+from nvfuser_direct.draw import draw, ending_of
+from nvfuser_direct.explain import Explanation, explain, segments_from
 from nvfuser_direct.kernels import KernelExecutor
 from nvfuser_direct.pytorch_utils import torch_dtype_to_nvfuser_dtype
 from nvfuser_direct.repro import repro_script
@@ -247,6 +249,47 @@ class FusionDefinition:
         executor = self._executor() or self._make_executor()
         options = (_enable_options or None, _disable_options or None)
         return explain(executor, list(inputs), device, profile, runs, options)
+
+    def draw(
+        self,
+        path: str | os.PathLike,
+        inputs: Iterable[Any] | None = None,
+        *,
+        profile: bool = False,
+        device: int | str | torch.device | None = None,
+        _enable_options: Sequence[str] = (),
+        _disable_options: Sequence[str] = (),
+    ) -> None:
+        """Draws the fusion as it is segmented: inputs, segments with their operations, outputs, tensors between them.
+
+        path: a name that ends with .svg, .dot or .gv, or, where Graphviz is installed, .png or .pdf. inputs: those of
+        the run to draw, with profile=True also measured (see explain). Without inputs it is the run before, sizes left
+        open; before the first run, what the definition alone says of runs on CPU tensors.
+        ValueError: another ending, or profile without inputs. RuntimeError: .png or .pdf without Graphviz. OSError: the
+        file cannot be written. Else errors as execute.
+        """
+        ending_of(path)
+        if inputs is not None:
+            explanation = self.explain(
+                inputs,
+                profile=profile,
+                device=device,
+                _enable_options=_enable_options,
+                _disable_options=_disable_options,
+            )
+            draw(explanation.segments, path)
+            return
+        if profile:
+            raise ValueError("draw: profile=True needs inputs to run with")
+        executor = self._executor()
+        if executor is not None and executor.num_runtimes() > 0:
+            reports = executor._most_recent_report()
+        else:
+            valid, message = self.validate_definition()
+            if not valid:
+                raise NotImplementedError(message)
+            reports = _C._planned_report(self.fusion, _enable_options or None, _disable_options or None)
+        draw(segments_from(reports, [], None), path)
 
     def last_kernel_code(self) -> str:
         """The sources of the generated kernels of the most recent run; empty when ATen evaluated all of it.
