@@ -58,8 +58,8 @@ void planKey(const std::vector<EvalValue>& inputs, std::optional<at::Device> dev
   }
 }
 
-// What a runtime is compiled for: options, devices, dtypes, ranks, which dims are 1 or 0, and how each
-// dimension lies in memory (expanded, contiguous with the next, or strided).
+// What a runtime is compiled for: options, devices, dtypes, ranks, which dims are 1 or 0, and how
+// each dimension lies in memory (expanded, contiguous with the next, or strided).
 Key classKey(const std::vector<EvalValue>& inputs, at::Device device) {
   Key key = {runtimeOptions(), deviceWord(device)};
   for (const EvalValue& input : inputs) {
@@ -112,6 +112,7 @@ struct FusionExecutorCache::State {
   std::unordered_map<Key, std::shared_ptr<FusionKernelRuntime>, KeyHash> runtimes;
   std::shared_ptr<FusionKernelRuntime> most_recent;
   size_t specialised = 0;
+  size_t specialised_meta = 0;
 
   // The key of a runtime whose sizes are settled; nothing where the general one serves in any case.
   static std::optional<Key> settledKey(
@@ -119,7 +120,8 @@ struct FusionExecutorCache::State {
       const std::vector<EvalValue>& inputs,
       at::Device device,
       const Key& class_key) {
-    if (!device.is_cpu() || !hasSymbolicDomains(fusion)) {
+    // Meta tensors as well: what they predict must be what a run does.
+    if (!(device.is_cpu() || device.is_meta()) || !hasSymbolicDomains(fusion)) {
       return std::nullopt;
     }
     Key key = class_key;
@@ -149,10 +151,11 @@ struct FusionExecutorCache::State {
       if (it != runtimes.end()) {
         return it->second;
       }
-      if (specialised < kMaxSpecialised) {
+      size_t& count = device.is_meta() ? specialised_meta : specialised;
+      if (count < kMaxSpecialised) {
         const auto resolved = resolveSymbolic(fusion, sizesOfInputs(fusion, inputs));
         auto runtime = std::make_shared<FusionKernelRuntime>(*resolved, inputs, device);
-        ++specialised;
+        ++count;
         return runtimes[*settled] = std::move(runtime);
       }
     }

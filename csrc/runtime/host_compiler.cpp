@@ -195,6 +195,18 @@ std::string addFlags(HostCompiler& compiler, const std::string& extra) {
   return failed.empty() ? "" : "NVFUSER_CXXFLAGS: " + failed;
 }
 
+// Once per process: whoever names a compiler wants to know that another one is used.
+void warnOnceOtherCompiler(
+    const std::string& name,
+    const std::string& why,
+    const std::string& used) {
+  static std::atomic<bool> warned{false};
+  if (!warned.exchange(true)) {
+    std::cerr << "nvfuser: CXX names " << name << ", which is not usable: " << why << "; " << used
+              << " compiles kernels instead\n";
+  }
+}
+
 std::shared_ptr<const HostCompiler> findCompiler(const std::string& cxx, const std::string& extra) {
   HostCompiler result;
   std::vector<std::vector<std::string>> candidates;
@@ -203,6 +215,7 @@ std::shared_ptr<const HostCompiler> findCompiler(const std::string& cxx, const s
     candidates.push_back(splitWords(name));
   }
   std::string reasons;
+  std::string why_not_named;
   std::set<std::string> tried;
   for (const auto& words : candidates) {
     if (words.empty() || !tried.insert(joined(words, ' ')).second) {
@@ -217,8 +230,14 @@ std::shared_ptr<const HostCompiler> findCompiler(const std::string& cxx, const s
       failed = describe(result);
       failed = failed.empty() ? addFlags(result, extra) : failed;
       if (failed.empty()) {
+        if (!why_not_named.empty()) {
+          warnOnceOtherCompiler(cxx, why_not_named, path);
+        }
         return std::make_shared<const HostCompiler>(result);
       }
+    }
+    if (words == candidates.front()) {
+      why_not_named = failed;
     }
     reasons += (reasons.empty() ? "" : "; ") + words[0] + ": " + failed;
   }

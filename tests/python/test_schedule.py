@@ -5,7 +5,6 @@ import pytest
 import torch
 from nvfuser_direct import (
     BroadcastOp,
-    DataType,
     FusionDefinition,
     IdMappingMode,
     LoadStoreOpType,
@@ -13,7 +12,6 @@ from nvfuser_direct import (
     Merge,
     ParallelType,
     ReshapeOp,
-    SchedulerType,
     Split,
     SqueezeOp,
     idm,
@@ -44,7 +42,7 @@ def test_split_merge_and_reorder_change_the_loops_only():
         assert loops(y) == ["3", "2", "2", "2"]
         assert [str(id) for id in y.get_logical_domain()] == logical
     t = torch.randn(4, 6)
-    assert torch.equal(fd.execute([t])[0], t.exp())
+    torch.testing.assert_close(fd.execute([t])[0], t.exp())
 
 
 def test_transforms_are_reached_through_definitions():
@@ -105,7 +103,7 @@ def test_impossible_schedules_are_refused(change, error):
         with pytest.raises(error):
             change(y)
     t = torch.randn(4, 6)
-    assert torch.equal(fd.execute([t])[0], t.exp())
+    torch.testing.assert_close(fd.execute([t])[0], t.exp())
 
 
 def test_caches_keep_the_result():
@@ -119,7 +117,7 @@ def test_caches_keep_the_result():
         assert first.definition().input(0) is x and y.definition().input(0) is last
         assert "_s_" in str(first) and "_l_" in str(last)
     t = torch.randn(3, 5)
-    assert torch.equal(fd.execute([t])[0], t.exp())
+    torch.testing.assert_close(fd.execute([t])[0], t.exp())
 
 
 def scheduled_softmax():
@@ -181,7 +179,7 @@ def test_loops_before_a_reshape_follow_those_after_it():
         schedule.transform_like(z)
         assert loops(y) == ["3", "2", "4"]
     t = torch.randn(2, 3, 4)
-    assert torch.equal(fd.execute([t])[0], t.exp().reshape(6, 4))
+    torch.testing.assert_close(fd.execute([t])[0], t.exp().reshape(6, 4))
 
 
 def test_a_reduction_and_an_iteration_are_not_merged():
@@ -219,11 +217,3 @@ def test_same_dimensions_are_mapped():
     assert sets.strict_are_mapped(x.axis(0), y.axis(1)) and not sets.strict_are_mapped(x.axis(0), y.axis(0))
     graph.map_vals(x.axis(0), y.axis(0))
     assert graph.disjoint_val_sets().strict_are_mapped(x.axis(0), y.axis(0))
-
-
-@pytest.mark.parametrize("name", ["can_schedule", "compute_heuristics", "schedule"])
-def test_automatic_schedulers_say_what_is_missing(name):
-    with FusionDefinition() as fd:
-        fd.add_output(fd.ops.full([2], 1.0, DataType.Float))
-    with pytest.raises(NotImplementedError, match="code generation"):
-        getattr(schedule, name)(fd.fusion, SchedulerType.pointwise, [])

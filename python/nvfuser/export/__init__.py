@@ -27,6 +27,7 @@ def compile(exported_program: Any, *, options: Any = None) -> Any:
         options: a dict; ``disabled_ops``, ``min_ops`` and ``sdpa_backend`` as for torch.compile, and
             ``replace_fused_sdpa`` (True): turn fused attention variants back into scaled_dot_product_attention first
             (`nvfuser.passes.replace_fused_sdpa`), so that the backend is chosen when the program runs.
+            ``fallback_random`` (True here): random ops draw what the program's module draws from the same seed.
     Returns:
         a `nvfuser.export.program.CompiledProgram`: call it; ``report`` says what was fused, ``state_dict()`` and
         ``named_buffers()`` give the state.

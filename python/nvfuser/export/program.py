@@ -28,6 +28,8 @@ class ExportOptions(FusionOptions):
 
     #: turn fused attention variants back into scaled_dot_product_attention first, so that "auto" may choose
     replace_fused_sdpa: bool = True
+    #: random ops draw what ``exported_program.module()`` draws from the same seed; False: inside fusions, other numbers
+    fallback_random: bool = True
 
 
 class CompiledProgram:
