@@ -189,11 +189,11 @@ The result has the common dtype of the operands; half types become Float.)");
 } // namespace
 
 void bindPointwiseOps(py::module_& ops) {
-#define NVF_ROW(name, python, group, aten, code, low, high, doc) \
+#define NVF_ROW(name, python, group, aten, code, cost, low, high, doc) \
   defineUnary(ops, python, UnaryOpType::name, PromotionGroup::group, doc);
   NVF_FORALL_UNARY_OPS(NVF_ROW)
 #undef NVF_ROW
-#define NVF_ROW(name, python, group, aten, code, low, high, doc) \
+#define NVF_ROW(name, python, group, aten, code, cost, low, high, doc) \
   defineBinary(ops, python, BinaryOpType::name, PromotionGroup::group, doc);
   NVF_FORALL_BINARY_OPS(NVF_ROW)
 #undef NVF_ROW

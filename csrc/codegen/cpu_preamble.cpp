@@ -72,14 +72,16 @@ static inline T nvf_trunc(T x) { return __builtin_trunc##s(x); } \
 static inline T nvf_rint(T x) { return __builtin_nearbyint##s(x); } \
 static inline T nvf_sqrt(T x) { return __builtin_sqrt##s(x); } \
 static inline T nvf_frac(T x) { return x - __builtin_trunc##s(x); } \
-static inline T nvf_max(T a, T b) { return (a >= b) | (a != a) ? a : b; } \
-static inline T nvf_min(T a, T b) { return (a <= b) | (a != a) ? a : b; } \
+static inline T nvf_fmax(T a, T b) { return (a >= b) | (a != a) ? a : b; } \
+static inline T nvf_fmin(T a, T b) { return (a <= b) | (a != a) ? a : b; } \
 static inline T nvf_top(T a, T b) { return (a > b) | (a != a) ? a : b; } \
 static inline T nvf_bottom(T a, T b) { return (a < b) | (a != a) ? a : b; } \
 static inline T nvf_relu(T x) { return x < 0 ? (T)0 : x; } \
 static inline T nvf_sign(T x) { return (T)((x > 0) - (x < 0)); } \
-static inline T nvf_sigmoid(T x) { return 1 / (1 + exp##s(-x)); } \
-static inline T nvf_silu(T x) { return x / (1 + exp##s(-x)); } \
+static inline T nvf_rsqrt(T x) { return 1 / __builtin_sqrt##s(x); } \
+static inline bool nvf_isnan(T x) { return x != x; } \
+static inline bool nvf_isneginf(T x) { return x == -__builtin_inf##s(); } \
+static inline bool nvf_isposinf(T x) { return x == __builtin_inf##s(); } \
 static inline T nvf_remainder(T a, T b) { T r = fmod##s(a, b); return r != 0 && ((b < 0) != (r < 0)) ? r + b : r; } \
 static inline bool nvf_isfinite(T x) { return __builtin_fabs##s(x) < __builtin_inf##s(); } \
 static inline bool nvf_isinf(T x) { return __builtin_fabs##s(x) == __builtin_inf##s(); } \
@@ -128,6 +130,22 @@ static inline float nvf_erfcinv(float x) { return (float)nvf_erfcinv((double)x);
 // By the bits: of the built-in function g++ 12 makes an instruction for AVX-512 that it does not know.
 static inline bool nvf_signbit(float x) { return (__builtin_bit_cast(unsigned, x) & 0x80000000u) != 0; }
 static inline bool nvf_signbit(double x) { return (__builtin_bit_cast(unsigned long, x) & 0x8000000000000000ul) != 0; }
+// Of integers and bools, where they differ from floating types.
+template <typename T> static inline T nvf_ceil(T x) { return x; }
+template <typename T> static inline T nvf_floor(T x) { return x; }
+template <typename T> static inline T nvf_trunc(T x) { return x; }
+template <typename T> static inline T nvf_rint(T x) { return x; }
+template <typename T> static inline T nvf_real(T x) { return x; }
+template <typename T> static inline T nvf_sign(T x) { return (T)((x > 0) - (x < 0)); }
+template <typename T> static inline T nvf_fmax(T a, T b) { return a > b ? a : b; }
+template <typename T> static inline T nvf_fmin(T a, T b) { return a < b ? a : b; }
+template <typename T> static inline bool nvf_isfinite(T) { return true; }
+template <typename T> static inline bool nvf_isinf(T) { return false; }
+template <typename T> static inline bool nvf_isnan(T) { return false; }
+template <typename T> static inline bool nvf_isneginf(T) { return false; }
+template <typename T> static inline bool nvf_isposinf(T) { return false; }
+template <typename T> static inline bool nvf_isreal(T) { return true; }
+template <typename T> static inline bool nvf_signbit(T x) { return x < 0; }
 // What the processor makes of numbers that no integer holds.
 static inline int nvf_to_int(float x) { return (x >= -0x1p31f) & (x < 0x1p31f) ? (int)x : -2147483647 - 1; }
 static inline int nvf_to_int(double x) { return (x > -0x1p31 - 1) & (x < 0x1p31) ? (int)x : -2147483647 - 1; }
@@ -135,13 +153,10 @@ static inline long nvf_to_long(float x) { return (x >= -0x1p63f) & (x < 0x1p63f)
 static inline long nvf_to_long(double x) { return (x >= -0x1p63) & (x < 0x1p63) ? (long)x : -9223372036854775807L - 1; }
 #define NVF_INT(T) \
 static inline T nvf_abs(T x) { return x < 0 ? -x : x; } \
-static inline T nvf_max(T a, T b) { return a > b ? a : b; } \
-static inline T nvf_min(T a, T b) { return a < b ? a : b; } \
 static inline T nvf_relu(T x) { return x < 0 ? (T)0 : x; } \
-static inline T nvf_sign(T x) { return (T)((x > 0) - (x < 0)); } \
 static inline T nvf_shl(T a, T b) { return b < 0 || b >= (T)(8 * sizeof(T)) ? 0 : a << b; } \
 static inline T nvf_shr(T a, T b) { const T last = 8 * sizeof(T) - 1; return a >> (b < 0 || b > last ? last : b); } \
-static inline T nvf_logical_shr(T a, T b) { return b < 0 || b >= (T)(8 * sizeof(T)) ? 0 : (T)((unsigned T)a >> b); } \
+static inline T nvf_logicalRightShift(T a, T b) { return b < 0 || b >= (T)(8 * sizeof(T)) ? 0 : (T)((unsigned T)a >> b); } \
 static inline T nvf_lerp(T a, T b, T w) { return a + w * (b - a); } \
 static inline T nvf_quotient(T a, T b) { return b == -1 ? -a : a / b; } \
 static inline T nvf_fmod(T a, T b) { return b == -1 ? 0 : a % b; } \

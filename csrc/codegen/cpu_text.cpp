@@ -1,5 +1,7 @@
 #include <codegen/cpu_text.h>
 
+#include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <cstdio>
 #include <limits>
@@ -33,168 +35,107 @@ std::string infix(const std::vector<std::string>& args, const char* op) {
   return "(" + args[0] + " " + op + " " + args[1] + ")";
 }
 
-std::string unary(UnaryOpType type, const std::string& x, DataType dtype) {
-  const bool real = isFloatingPointType(dtype);
-  const bool is_bool = dtype == DataType::Bool;
-  // What ATen refuses has no text: it is left to ATen.
-  const std::string whole = is_bool ? "" : x;
-  const std::string type_name(cpuTypeName(dtype));
-  const std::string infinity = dtype == DataType::Float ? "__builtin_inff()" : "__builtin_inf()";
+// The table's text with the operands in it. What it calls are helpers of the preamble, which are
+// overloaded by type.
+std::string filledIn(std::string_view code, const std::vector<std::string>& args) {
+  std::string text = "(";
+  for (size_t i = 0; i < code.size();) {
+    if (code[i] == '{') {
+      text += args.at(static_cast<size_t>(code[i + 1] - '0'));
+      i += 3;
+      continue;
+    }
+    size_t end = i;
+    while (end < code.size() && std::isalnum(static_cast<unsigned char>(code[end])) != 0) {
+      ++end;
+    }
+    const bool is_call = end > i && end < code.size() && code[end] == '(';
+    end = std::max(end, i + 1);
+    text += is_call ? "nvf_" : "";
+    text += code.substr(i, end - i);
+    i = end;
+  }
+  return text + ")";
+}
+
+// What ATen refuses is left to it, with its message.
+bool isRefused(UnaryOpType type, DataType dtype) {
   switch (type) {
-#define NVF_CASE(name, function) \
-  case UnaryOpType::name:        \
-    return call("nvf_" function, {x});
-    NVF_CASE(Acos, "acos")
-    NVF_CASE(Acosh, "acosh")
-    NVF_CASE(Asin, "asin")
-    NVF_CASE(Asinh, "asinh")
-    NVF_CASE(Atan, "atan")
-    NVF_CASE(Atanh, "atanh")
-    NVF_CASE(Cos, "cos")
-    NVF_CASE(Cosh, "cosh")
-    NVF_CASE(Erf, "erf")
-    NVF_CASE(Erfc, "erfc")
-    NVF_CASE(Erfcinv, "erfcinv")
-    NVF_CASE(Erfinv, "erfinv")
-    NVF_CASE(Exp, "exp")
-    NVF_CASE(Exp2, "exp2")
-    NVF_CASE(Expm1, "expm1")
-    NVF_CASE(Lgamma, "lgamma")
-    NVF_CASE(Log, "log")
-    NVF_CASE(Log10, "log10")
-    NVF_CASE(Log1p, "log1p")
-    NVF_CASE(Log2, "log2")
-    NVF_CASE(Sigmoid, "sigmoid")
-    NVF_CASE(Sin, "sin")
-    NVF_CASE(Sinh, "sinh")
-    NVF_CASE(Sqrt, "sqrt")
-    NVF_CASE(Tan, "tan")
-    NVF_CASE(Tanh, "tanh")
-#undef NVF_CASE
     case UnaryOpType::Frac:
-      return real ? call("nvf_frac", {x}) : "";
     case UnaryOpType::Silu:
-      return real ? call("nvf_silu", {x}) : "";
+      return !isFloatingPointType(dtype);
     case UnaryOpType::Abs:
-      return is_bool ? "" : call("nvf_abs", {x});
-    case UnaryOpType::Relu:
-      return is_bool ? "" : call("nvf_relu", {x});
-    case UnaryOpType::Sign:
-      return is_bool ? x : call("nvf_sign", {x});
     case UnaryOpType::Ceil:
-      return real ? call("nvf_ceil", {x}) : whole;
     case UnaryOpType::Floor:
-      return real ? call("nvf_floor", {x}) : whole;
-    case UnaryOpType::Trunc:
-      return real ? call("nvf_trunc", {x}) : whole;
-    case UnaryOpType::Round:
-      return real ? call("nvf_rint", {x}) : whole;
-    case UnaryOpType::BitwiseNot:
-      return is_bool ? "(!" + x + ")" : "(~" + x + ")";
-    case UnaryOpType::LogicalNot:
-      return "(!" + x + ")";
     case UnaryOpType::Neg:
-      return is_bool ? "" : "(-" + x + ")";
-    case UnaryOpType::Real:
-      return x;
-    case UnaryOpType::Reciprocal:
-      return "((" + type_name + ")1 / " + x + ")";
-    case UnaryOpType::Rsqrt:
-      return "((" + type_name + ")1 / nvf_sqrt(" + x + "))";
-    case UnaryOpType::IsFinite:
-      return real ? call("nvf_isfinite", {x}) : "true";
-    case UnaryOpType::IsInf:
-      return real ? call("nvf_isinf", {x}) : "false";
-    case UnaryOpType::IsNan:
-      return real ? "(" + x + " != " + x + ")" : "false";
-    case UnaryOpType::IsNegInf:
-      return real ? "(" + x + " == -" + infinity + ")" : "false";
-    case UnaryOpType::IsPosInf:
-      return real ? "(" + x + " == " + infinity + ")" : "false";
-    case UnaryOpType::IsReal:
-      return "true";
-    case UnaryOpType::Signbit:
-      return real ? call("nvf_signbit", {x}) : "(" + x + " < 0)";
+    case UnaryOpType::Relu:
+    case UnaryOpType::Round:
+    case UnaryOpType::Trunc:
+      return dtype == DataType::Bool;
     default:
-      return "";
+      return type == UnaryOpType::Imag;
   }
 }
 
-// The operands of a division of integers, and how it reports a divisor of 0.
-std::vector<std::string> with(std::vector<std::string> args, const std::string& report) {
+bool isRefused(BinaryOpType type, DataType dtype) {
+  switch (type) {
+    case BinaryOpType::CeilDiv:
+    case BinaryOpType::Complex:
+      return true;
+    case BinaryOpType::Div:
+    case BinaryOpType::Fmod:
+    case BinaryOpType::Mod:
+    case BinaryOpType::Pow:
+    case BinaryOpType::Remainder:
+    case BinaryOpType::Sub:
+      return dtype == DataType::Bool;
+    default:
+      return false;
+  }
+}
+
+std::string unary(UnaryOpType type, const std::string& x, DataType dtype) {
+  if (isRefused(type, dtype)) {
+    return "";
+  }
+  if (type == UnaryOpType::BitwiseNot && dtype == DataType::Bool) {
+    return "(!" + x + ")";
+  }
+  return filledIn(pointwiseRow(type).code, {x});
+}
+
+// `report` as for cpuPointwise().
+std::string binary(
+    BinaryOpType type,
+    std::vector<std::string> args,
+    DataType dtype,
+    const std::string& report) {
+  if (isRefused(type, dtype)) {
+    return "";
+  }
   if (!report.empty()) {
     args.push_back(report);
   }
-  return args;
-}
-
-std::string binary(
-    BinaryOpType type,
-    const std::vector<std::string>& args,
-    DataType dtype,
-    const std::string& report) {
-  const bool real = isFloatingPointType(dtype);
-  const bool is_bool = dtype == DataType::Bool;
   switch (type) {
-    case BinaryOpType::Add:
-      return is_bool ? infix(args, "|") : infix(args, "+");
-    case BinaryOpType::Sub:
-      return is_bool ? "" : infix(args, "-");
-    case BinaryOpType::Mul:
-      return is_bool ? infix(args, "&") : infix(args, "*");
     case BinaryOpType::Div:
-      return real ? infix(args, "/") : is_bool ? "" : call("nvf_quotient", with(args, report));
-    case BinaryOpType::Truediv:
-      return real ? infix(args, "/") : "";
-    case BinaryOpType::Eq:
-      return infix(args, "==");
-    case BinaryOpType::Ne:
-      return infix(args, "!=");
-    case BinaryOpType::Lt:
-      return infix(args, "<");
-    case BinaryOpType::Le:
-      return infix(args, "<=");
-    case BinaryOpType::Gt:
-      return infix(args, ">");
-    case BinaryOpType::Ge:
-      return infix(args, ">=");
+      return isFloatingPointType(dtype) ? infix(args, "/") : call("nvf_quotient", args);
+    case BinaryOpType::Fmod:
+    case BinaryOpType::Mod:
+      return call("nvf_fmod", args);
+    case BinaryOpType::Remainder:
+      return call("nvf_remainder", args);
+    // Shifts by more than the width are defined.
+    case BinaryOpType::BitwiseLeftShift:
+      return call("nvf_shl", args);
+    case BinaryOpType::BitwiseRightShift:
+      return call("nvf_shr", args);
+    // Without a branch.
     case BinaryOpType::LogicalAnd:
       return "((" + args[0] + " != 0) & (" + args[1] + " != 0))";
     case BinaryOpType::LogicalOr:
       return "((" + args[0] + " != 0) | (" + args[1] + " != 0))";
-    case BinaryOpType::BitwiseAnd:
-      return infix(args, "&");
-    case BinaryOpType::BitwiseOr:
-      return infix(args, "|");
-    case BinaryOpType::BitwiseXor:
-      return infix(args, "^");
-    case BinaryOpType::BitwiseLeftShift:
-      return is_bool ? "" : call("nvf_shl", args);
-    case BinaryOpType::BitwiseRightShift:
-      return is_bool ? "" : call("nvf_shr", args);
-    case BinaryOpType::Maximum:
-      return is_bool ? infix(args, "|") : call("nvf_max", args);
-    case BinaryOpType::Minimum:
-      return is_bool ? infix(args, "&") : call("nvf_min", args);
-    case BinaryOpType::Gcd:
-      return real || is_bool ? "" : call("nvf_gcd", args);
-    case BinaryOpType::LogicalRightShift:
-      return real || is_bool ? "" : call("nvf_logical_shr", args);
-    case BinaryOpType::Pow:
-      return is_bool ? "" : call("nvf_pow", args);
-    case BinaryOpType::Atan2:
-      return real ? call("nvf_atan2", args) : "";
-    case BinaryOpType::Mod:
-    case BinaryOpType::Fmod:
-      return real ? call("nvf_fmod", args) : is_bool ? "" : call("nvf_fmod", with(args, report));
-    case BinaryOpType::Remainder:
-      return real   ? call("nvf_remainder", args)
-          : is_bool ? ""
-                    : call("nvf_remainder", with(args, report));
-    case BinaryOpType::Nextafter:
-      return real ? call("nvf_nextafter", args) : "";
     default:
-      return "";
+      return filledIn(pointwiseRow(type).code, args);
   }
 }
 
@@ -448,10 +389,10 @@ std::string cpuPointwise(
       std::string text = as(0);
       size_t next = 1;
       if (expr->operands()[1].val != nullptr) {
-        text = call("nvf_max", {text, as(next++)});
+        text = call("nvf_fmax", {text, as(next++)});
       }
       if (expr->operands()[2].val != nullptr) {
-        text = call("nvf_min", {text, as(next)});
+        text = call("nvf_fmin", {text, as(next)});
       }
       return cpuCast(text, work, out);
     }

@@ -12,22 +12,23 @@ namespace nvfuser {
 namespace {
 
 constexpr std::array kUnaryRows = {
-#define NVF_ROW(name, python, group, aten, code, low, high, doc) \
-  PointwiseRow{python, PromotionGroup::group, code, low, high, doc},
+#define NVF_ROW(name, python, group, aten, code, cost, low, high, doc) \
+  PointwiseRow{python, PromotionGroup::group, code, OpCost::cost, low, high, doc},
     NVF_FORALL_UNARY_OPS(NVF_ROW)
 #undef NVF_ROW
-        PointwiseRow{"cast", PromotionGroup::Keep, "({0})", -10, 10, "Conversion."},
+        PointwiseRow{"cast", PromotionGroup::Keep, "({0})", OpCost::Cheap, -10, 10, "Conversion."},
 };
 
 constexpr std::array kBinaryRows = {
-#define NVF_ROW(name, python, group, aten, code, low, high, doc) \
-  PointwiseRow{python, PromotionGroup::group, code, low, high, doc},
+#define NVF_ROW(name, python, group, aten, code, cost, low, high, doc) \
+  PointwiseRow{python, PromotionGroup::group, code, OpCost::cost, low, high, doc},
     NVF_FORALL_BINARY_OPS(NVF_ROW)
 #undef NVF_ROW
         PointwiseRow{
             "ceilDiv",
             PromotionGroup::Keep,
             "ceilDiv({0}, {1})",
+            OpCost::Cheap,
             1,
             10,
             "Quotient rounded up."},
@@ -35,6 +36,7 @@ constexpr std::array kBinaryRows = {
         "complex",
         PromotionGroup::Keep,
         "complex({0}, {1})",
+        OpCost::Cheap,
         -10,
         10,
         "Complex number from two real ones."},

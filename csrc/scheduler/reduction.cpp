@@ -9,6 +9,7 @@
 
 #include <ir/builder.h>
 #include <ir/nodes.h>
+#include <ir/random_nodes.h>
 
 #include <algorithm>
 #include <set>
@@ -368,25 +369,15 @@ class ReductionScheduler {
   }
 
   static bool isExpensive(const Expr* expr) {
-    const auto* unary = dynamic_cast<const UnaryOp*>(expr);
-    if (unary == nullptr) {
-      const auto* binary = dynamic_cast<const BinaryOp*>(expr);
-      return binary != nullptr && binary->type() == BinaryOpType::Pow;
+    if (const auto* unary = dynamic_cast<const UnaryOp*>(expr)) {
+      // Rounding to a half type is half a dozen operations.
+      return unary->type() == UnaryOpType::Cast ? isLowFloatType(expr->output(0)->dtype())
+                                                : pointwiseRow(unary->type()).cost == OpCost::Dear;
     }
-    switch (unary->type()) {
-      case UnaryOpType::Cast:
-        // Rounding to a half type is half a dozen operations.
-        return isLowFloatType(expr->output(0)->dtype());
-      case UnaryOpType::Neg:
-      case UnaryOpType::Abs:
-      case UnaryOpType::Relu:
-      case UnaryOpType::Sqrt:
-      case UnaryOpType::Rsqrt:
-      case UnaryOpType::Reciprocal:
-        return false;
-      default:
-        return true;
+    if (const auto* binary = dynamic_cast<const BinaryOp*>(expr)) {
+      return pointwiseRow(binary->type()).cost == OpCost::Dear;
     }
+    return dynamic_cast<const RngOp*>(expr) != nullptr;
   }
 
   Fusion& segment_;
