@@ -2,6 +2,7 @@
 
 #include <analysis/id_graph.h>
 #include <ir/type.h>
+#include <scheduler/chosen.h>
 
 namespace nvfuser::bindings {
 
@@ -11,19 +12,6 @@ namespace {
 
 // Choices that only schedulers and code generators read; they are values without behaviour here.
 enum class CommunicatorBackend { Nccl, Ucc, Cuda };
-enum class SchedulerType {
-  None,
-  NoOp,
-  PointWise,
-  Matmul,
-  Reduction,
-  InnerPersistent,
-  InnerOuterPersistent,
-  OuterPersistent,
-  Transpose,
-  ExprEval,
-  Resize
-};
 enum class MatmulTilingStrategy {
   OneTilePerCta,
   DistributeTilesAcrossSms,

@@ -265,6 +265,9 @@ what is missing, and runs nothing. NotImplementedError on CUDA, else errors as e
              const py::object& disable_options) {
             const CallOptions options(enable_options, disable_options);
             const RuntimeInputs flat = flattenInputs(inputs);
+            NVF_CHECK(
+                !flat.has_dispatch_subclass,
+                "explain: profile=True runs the fusion, which needs plain tensors with data");
             const auto on = deviceFromPython(device);
             const py::gil_scoped_release release;
             const MeasuredSegments measured = measureSegments(self, flat.values, on, runs);

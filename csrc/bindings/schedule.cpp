@@ -1,7 +1,12 @@
 #include <bindings/args.h>
 #include <bindings/bindings.h>
+#include <bindings/inputs.h>
 
+#include <analysis/scalar_values.h>
 #include <ir/fusion.h>
+#include <runtime/cpu_segment.h>
+#include <runtime/input_checks.h>
+#include <scheduler/chosen.h>
 #include <scheduler/transform_propagation.h>
 
 #include <pybind11/stl.h>
@@ -11,15 +16,6 @@ namespace nvfuser::bindings {
 namespace {
 
 using Tensors = std::vector<std::shared_ptr<TensorView>>;
-
-[[noreturn]] void needsSchedulers(const char* what) {
-  throw UserError(
-      ErrorKind::NotImplemented,
-      std::string(what) +
-          ": automatic schedulers are missing, because code generation is; every segment is "
-          "evaluated "
-          "through ATen");
-}
 
 // The tensors to work on: those given, or every tensor of the fusion that may be inlined.
 std::vector<TensorView*> selectedOr(const Tensors& selected, const std::vector<TensorView*>& all) {
@@ -170,18 +166,109 @@ void bindPropagation(py::module_& m) {
       "by default every type but serial.");
 }
 
-void bindAutomatic(py::module_& m) {
-  for (const char* name :
-       {"can_schedule",
-        "find_compatible_schedulers",
-        "compute_heuristics",
-        "schedule",
-        "warp_specialize"}) {
-    m.def(
-        name,
-        [name](const py::args&, const py::kwargs&) -> py::object { needsSchedulers(name); },
-        "Not available before code generation: raises NotImplementedError.");
+// Sizes of the tensor inputs, which the schedulers' choices depend on; of those that are not known
+// schedulers make a guess.
+using InputSizes = std::vector<std::vector<int64_t>>;
+
+InputSizes sizesOf(const Fusion& fusion, const py::object& inputs) {
+  const RuntimeInputs flat = flattenInputs(inputs);
+  checkInputs(fusion, flat.values);
+  InputSizes result;
+  for (const EvalValue& value : flat.values) {
+    result.push_back(value.isTensor() ? value.tensor().sizes().vec() : std::vector<int64_t>());
   }
+  return result;
+}
+
+ScheduleContext contextFor(const Fusion& fusion, const InputSizes& sizes) {
+  constexpr int64_t kGuess = 4096;
+  std::unordered_map<const Val*, ScalarValue> known;
+  for (size_t i = 0; i < std::min(sizes.size(), fusion.inputs().size()); ++i) {
+    const auto* tv = dynamic_cast<const TensorView*>(fusion.inputs()[i]);
+    const auto shape = tv == nullptr ? std::vector<Val*>() : tv->shape();
+    for (size_t dim = 0; dim < std::min(shape.size(), sizes[i].size()); ++dim) {
+      known[shape[dim]] = sizes[i][dim];
+    }
+  }
+  const auto values = std::make_shared<ScalarValues>(std::move(known));
+  return {[values](const Val* val) {
+    const ScalarValue value = values->evaluate(val);
+    return hasValue(value) ? toInt(value) : kGuess;
+  }};
+}
+
+py::object paramsFor(SchedulerType type, const ScheduleResult& result, const InputSizes& sizes) {
+  return py::module_::import("nvfuser_direct.params")
+      .attr("params_of")(type, result.scheduler, result.heuristics, sizes);
+}
+
+void bindAutomatic(py::module_& m) {
+  m.def(
+      "can_schedule",
+      [](const Fusion& fusion, SchedulerType type, const py::object& inputs) {
+        const std::string reason = whyNotScheduler(
+            fusion, type, contextFor(fusion, sizesOf(fusion, inputs)), whyNotInCpuKernel);
+        return std::make_pair(
+            reason.empty(),
+            reason.empty()
+                ? ""
+                : detail::concat(
+                      "Scheduler _", schedulerName(type), "_ ***rejected*** because : ", reason));
+      },
+      py::arg("fusion"),
+      py::arg("scheduler_type"),
+      py::arg("inputs"),
+      "Whether the scheduler takes the whole fusion as one CPU kernel, and the reason where it "
+      "refuses. RuntimeError when the inputs do not fit.");
+  m.def(
+      "find_compatible_schedulers",
+      [](const Fusion& fusion, const py::object& inputs) {
+        return compatibleSchedulers(
+            fusion, contextFor(fusion, sizesOf(fusion, inputs)), whyNotInCpuKernel);
+      },
+      py::arg("fusion"),
+      py::arg("inputs"),
+      "The SchedulerTypes that can_schedule accepts, the preferred one first.");
+  m.def(
+      "compute_heuristics",
+      [](const Fusion& fusion, SchedulerType type, const py::object& inputs) {
+        const InputSizes sizes = sizesOf(fusion, inputs);
+        const std::unique_ptr<Fusion> copy = fusion.clone();
+        return paramsFor(
+            type, scheduleBy(*copy, type, contextFor(*copy, sizes), whyNotInCpuKernel), sizes);
+      },
+      py::arg("fusion"),
+      py::arg("scheduler_type"),
+      py::arg("inputs"),
+      "What the scheduler chooses for these inputs, as parameters for schedule(); changes nothing. "
+      "RuntimeError when it refuses.");
+  m.def(
+      "schedule",
+      [](Fusion& fusion, SchedulerType type, const py::object& inputs) -> py::object {
+        const py::module_ params = py::module_::import("nvfuser_direct.params");
+        const bool has_params = py::isinstance(inputs, params.attr("HeuristicParams"));
+        const auto sizes =
+            has_params ? inputs.attr("input_sizes").cast<InputSizes>() : sizesOf(fusion, inputs);
+        const ScheduleResult result =
+            scheduleBy(fusion, type, contextFor(fusion, sizes), whyNotInCpuKernel);
+        return has_params ? py::none() : paramsFor(type, result, sizes);
+      },
+      py::arg("fusion"),
+      py::arg("scheduler_type"),
+      py::arg("inputs"),
+      R"(Schedules the whole fusion as one CPU kernel, for manual_execute.
+
+inputs: those that the schedule shall be good for, then the chosen parameters are returned; or parameters that
+compute_heuristics has made, then None. A kernel is right for all sizes. RuntimeError when the scheduler refuses.)");
+  m.def(
+      "warp_specialize",
+      [](const py::args&, const py::kwargs&) -> py::object {
+        throw UserError(
+            ErrorKind::NotImplemented,
+            "warp_specialize: warps are those of CUDA kernels, and kernels are generated for CPU "
+            "tensors only");
+      },
+      "A matter of CUDA kernels: raises NotImplementedError.");
 }
 
 } // namespace

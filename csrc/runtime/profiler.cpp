@@ -6,7 +6,9 @@
 
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
+#include <ATen/core/grad_mode.h>
 #include <c10/core/DeviceGuard.h>
+#include <c10/core/GradMode.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
 
 #include <algorithm>
@@ -288,7 +290,10 @@ MeasuredSegments measureSegments(
     }
     const auto place = std::find(fusion.inputs().begin(), fusion.inputs().end(), alias->input) -
         fusion.inputs().begin();
-    own.at(place) = at::empty_like(own.at(place).tensor()).copy_(own.at(place).tensor());
+    const at::Tensor& given = own.at(place).tensor();
+    const at::AutoGradMode no_grad(false);
+    at::Tensor copy = at::empty_strided(given.sizes(), given.strides(), given.options());
+    own.at(place) = copy.copy_(given);
   }
   constexpr int64_t kWarmUp = 2;
   const FusionExecutorCache::Launch launch = cache.prepare(own, device);

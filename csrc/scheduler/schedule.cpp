@@ -180,7 +180,7 @@ ScheduleResult keepSchedule(Fusion& segment) {
   for (TensorView* tv : segment.tensorViews()) {
     const bool has_loops =
         tv->definition() == nullptr || tv->isFusionOutput() || tv->definition()->traits().reduction;
-    tv->setInlined(!has_loops && tv->computeAtPosition() == tv->nLoopDims());
+    tv->setInlined(!has_loops && (tv->isInlined() || tv->computeAtPosition() == tv->nLoopDims()));
   }
   return {"user", "the schedule of the definition"};
 }

@@ -29,8 +29,9 @@ struct ScheduleResult {
 /// RuntimeError with the schedulers' reasons when none does.
 ScheduleResult scheduleSegment(Fusion& segment, const ScheduleContext& context);
 
-/// Makes what the tensors carry already the schedule: one that is computed at its users' innermost
-/// loops (inline_at) is computed again wherever it is used, every other one in its own loops.
+/// Makes what the tensors carry already the schedule: one that is inlined, or computed at its
+/// users' innermost loops (inline_at), is computed again wherever it is used, every other one in
+/// its own loops.
 ScheduleResult keepSchedule(Fusion& segment);
 
 /// The reductions of a segment, their dimensions, and the tensors that need loops.

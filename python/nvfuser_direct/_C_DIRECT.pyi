@@ -1296,7 +1296,7 @@ def _last_profile() -> FusionProfile | None:
     """
     The same, or None.
     """
-def _planned_report(fusion: Fusion) -> list:
+def _planned_report(fusion: Fusion, _enable_options: typing.Any = None, _disable_options: typing.Any = None) -> list:
     """
     The segments that runs on CPU tensors have as far as the definition decides it.
     """

@@ -240,13 +240,14 @@ class FusionDefinition:
     ) -> Explanation:
         """What a run with these inputs does: its segments in order, who runs each and why, and what each moves.
 
-        Compiles what a run would compile, and runs nothing. profile=True also runs the fusion `runs` times (inputs
+        Compiles what a run would compile, and runs nothing; after manual_execute it explains that kernel. profile=True also runs the fusion `runs` times (inputs
         that it writes are copied first, the random state is put back) and measures the median time of each segment
         and its share of the bandwidth of a copy. The options count where this is the first time that inputs of this
         class are seen. Returns an Explanation: print() it, read its attributes, or take .to_dict().
         Errors as execute; ValueError: runs is no positive int.
         """
-        executor = self._executor() or self._make_executor()
+        manual = self.__dict__.get("ke")
+        executor = manual.cache if manual is not None else self._executor() or self._make_executor()
         options = (_enable_options or None, _disable_options or None)
         return explain(executor, list(inputs), device, profile, runs, options)
 
@@ -281,7 +282,8 @@ class FusionDefinition:
             return
         if profile:
             raise ValueError("draw: profile=True needs inputs to run with")
-        executor = self._executor()
+        manual = self.__dict__.get("ke")
+        executor = manual.cache if manual is not None else self._executor()
         if executor is not None and executor.num_runtimes() > 0:
             reports = executor._most_recent_report()
         else:
@@ -359,7 +361,11 @@ class FusionDefinition:
     def manual_validate(
         self, inputs: Iterable[Any], reference_outputs: Sequence[torch.Tensor] | None = None
     ) -> list[torch.Tensor]:
-        """validate through manual_execute: compares with references, or the definition evaluated through ATen."""
+        """validate through manual_execute: compares with references, or the definition evaluated through ATen.
+
+        NotImplementedError without references where the schedule has split a reduction (rfactor). Else errors as
+        validate and manual_execute.
+        """
         if self._executor() is not None:
             raise AssertionError("a FusionExecutorCache exists for this definition. Use validate()")
         args = _flat(inputs)

@@ -28,7 +28,8 @@ class KernelExecutor:
 
     def __init__(self, fusion_id: int = 0, concrete_id: int = 0, runtime_id: int = 0, group_id: int = 0):
         self.ids = (fusion_id, concrete_id, runtime_id, group_id)
-        self._cache: Any = None
+        self.cache: Any = None
+        """The FusionExecutorCache that runs it, after compile()."""
 
     def compile(
         self,
@@ -45,7 +46,7 @@ class KernelExecutor:
         attention, ...), the schedule cannot be carried out, args do not fit, or a second compile. NotImplementedError:
         args are on CUDA.
         """
-        if self._cache is not None:
+        if self.cache is not None:
             raise RuntimeError("KernelExecutor.compile: it has compiled a fusion already; make a new KernelExecutor()")
         cache = _C.FusionExecutorCache(fusion, self.ids[0], auto_schedule=False)
         args = list(args)
@@ -53,19 +54,19 @@ class KernelExecutor:
             cache.get_scheduled_ir(args)
         else:
             fusion.print_kernel()
-        self._cache = cache
+        self.cache = cache
 
     def run(
         self, args: Iterable[Any], launch_constraints: Any = None, compile_params: Any = None
     ) -> list[torch.Tensor]:
         """The outputs for these inputs. RuntimeError: nothing is compiled yet, or the inputs do not fit."""
-        if self._cache is None:
+        if self.cache is None:
             raise RuntimeError("KernelExecutor.run: nothing is compiled yet; call compile(fusion, args) first")
-        return self._cache.execute(args)
+        return self.cache.execute(args)
 
     def is_compiled(self) -> bool:
         """True after compile()."""
-        return self._cache is not None
+        return self.cache is not None
 
     def is_programmatic_dependent_launch_enabled(self) -> bool:
         """False: a matter of CUDA launches."""

@@ -1,6 +1,7 @@
-"""Parameters of kernels and schedulers: values that code generators read.
+"""Parameters of kernels and schedulers, as callers make, compare and print them.
 
-They can be made, compared and printed; nothing reads them before code generation exists.
+Schedulers of CPU kernels say what they chose in `heuristics`; the fields beside it are those of CUDA kernels, and
+change nothing on the CPU.
 """
 
 from __future__ import annotations
@@ -41,10 +42,22 @@ class HeuristicParams:
 
     lparams: LaunchParams = field(default_factory=LaunchParams)
     cparams: CompileParams = field(default_factory=CompileParams)
+    scheduler: str = field(default="", kw_only=True)
+    """Of a CPU kernel: the scheduler in words ("inner reduction")."""
+    heuristics: str = field(default="", kw_only=True)
+    """Of a CPU kernel: what the scheduler chose."""
+    input_sizes: list[list[int]] = field(default_factory=list, kw_only=True)
+    """Sizes of the tensor inputs that the choice is for; schedulers guess those that are missing."""
+    chosen_type: Any = field(default=None, kw_only=True, repr=False)
+    """scheduler_type, where it is not that of the class."""
 
     @property
     def scheduler_type(self) -> Any:
         """The SchedulerType that these parameters belong to."""
+        return self.chosen_type if self.chosen_type is not None else self._class_type()
+
+    @classmethod
+    def _class_type(cls) -> Any:
         return _C.SchedulerType.none
 
     def hash(self) -> int:
@@ -64,8 +77,8 @@ class PointwiseParams(HeuristicParams):
     unroll_factor_inner: int = 1
     unroll_factor_outer: int = 1
 
-    @property
-    def scheduler_type(self) -> Any:
+    @classmethod
+    def _class_type(cls) -> Any:
         return _C.SchedulerType.pointwise
 
 
@@ -108,8 +121,8 @@ class ReductionParams(HeuristicParams):
     vectorization_factor_outer: int = 1
     vectorization_factor_tmp_gmem_write: int = 1
 
-    @property
-    def scheduler_type(self) -> Any:
+    @classmethod
+    def _class_type(cls) -> Any:
         return _C.SchedulerType.reduction
 
 
@@ -201,6 +214,24 @@ class MatmulParams(HeuristicParams):
     cluster_dims: ClusterDims = ClusterDims()
     mma_macro: MmaMacro | None = None
 
-    @property
-    def scheduler_type(self) -> Any:
+    @classmethod
+    def _class_type(cls) -> Any:
         return _C.SchedulerType.matmul
+
+
+def params_of(scheduler_type: Any, scheduler: str, heuristics: str, input_sizes: list[list[int]]) -> HeuristicParams:
+    """The parameters that a scheduler of CPU kernels has chosen for inputs of these sizes."""
+    kinds = _C.SchedulerType
+    classes = {
+        kinds.pointwise: PointwiseParams,
+        kinds.reduction: ReductionParams,
+        kinds.inner_persistent: ReductionParams,
+        kinds.outer_persistent: ReductionParams,
+    }
+    params = classes.get(scheduler_type, HeuristicParams)(
+        scheduler=scheduler, heuristics=heuristics, input_sizes=input_sizes, chosen_type=scheduler_type
+    )
+    if isinstance(params, ReductionParams):
+        params.fastest_dim = scheduler.startswith("inner")
+        params.persistent_kernel = scheduler_type != kinds.reduction
+    return params

@@ -11,17 +11,17 @@ def bounded_transform_backward(from_: nvfuser_direct._C_DIRECT.TensorView, pos: 
     """
     Gives the producers of `from`, back to the tensors of the list `to` but without these, the loops of `from` left of `pos`.
     """
-def can_schedule(*args, **kwargs) -> typing.Any:
+def can_schedule(fusion: nvfuser_direct._C_DIRECT.Fusion, scheduler_type: nvfuser_direct._C_DIRECT.SchedulerType, inputs: typing.Any) -> tuple[bool, str]:
     """
-    Not available before code generation: raises NotImplementedError.
+    Whether the scheduler takes the whole fusion as one CPU kernel, and the reason where it refuses. RuntimeError when the inputs do not fit.
     """
-def compute_heuristics(*args, **kwargs) -> typing.Any:
+def compute_heuristics(fusion: nvfuser_direct._C_DIRECT.Fusion, scheduler_type: nvfuser_direct._C_DIRECT.SchedulerType, inputs: typing.Any) -> typing.Any:
     """
-    Not available before code generation: raises NotImplementedError.
+    What the scheduler chooses for these inputs, as parameters for schedule(); changes nothing. RuntimeError when it refuses.
     """
-def find_compatible_schedulers(*args, **kwargs) -> typing.Any:
+def find_compatible_schedulers(fusion: nvfuser_direct._C_DIRECT.Fusion, inputs: typing.Any) -> list[nvfuser_direct._C_DIRECT.SchedulerType]:
     """
-    Not available before code generation: raises NotImplementedError.
+    The SchedulerTypes that can_schedule accepts, the preferred one first.
     """
 def inline_at(reference_tv: nvfuser_direct._C_DIRECT.TensorView, pos: int = -1, best_effort: bool = False, selected_tensors: collections.abc.Sequence[nvfuser_direct._C_DIRECT.TensorView] = []) -> None:
     """
@@ -35,9 +35,12 @@ def parallelize_like(reference_tv: nvfuser_direct._C_DIRECT.TensorView, pos: int
     """
     Gives the loops of the selected tensors the ParallelType of the reference's loop that is the same dim; by default every type but serial.
     """
-def schedule(*args, **kwargs) -> typing.Any:
+def schedule(fusion: nvfuser_direct._C_DIRECT.Fusion, scheduler_type: nvfuser_direct._C_DIRECT.SchedulerType, inputs: typing.Any) -> typing.Any:
     """
-    Not available before code generation: raises NotImplementedError.
+    Schedules the whole fusion as one CPU kernel, for manual_execute.
+
+    inputs: those that the schedule shall be good for, then the chosen parameters are returned; or parameters that
+    compute_heuristics has made, then None. A kernel is right for all sizes. RuntimeError when the scheduler refuses.
     """
 def transform_like(reference_tv: nvfuser_direct._C_DIRECT.TensorView, selected_tensors: collections.abc.Sequence[nvfuser_direct._C_DIRECT.TensorView] = []) -> None:
     """
@@ -45,5 +48,5 @@ def transform_like(reference_tv: nvfuser_direct._C_DIRECT.TensorView, selected_t
     """
 def warp_specialize(*args, **kwargs) -> typing.Any:
     """
-    Not available before code generation: raises NotImplementedError.
+    A matter of CUDA kernels: raises NotImplementedError.
     """

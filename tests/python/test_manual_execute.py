@@ -142,8 +142,6 @@ def test_manual_and_automatic_execution_exclude_each_other():
     fd.manual_execute([x])
     with pytest.raises(AssertionError, match=r"Use manual_execute\(\)"):
         fd.execute([x])
-    with pytest.raises(AssertionError, match=r"Use manual_execute\(\)"):
-        fd.explain([x])
     other = normalized()
     other.execute([x])
     with pytest.raises(AssertionError, match=r"Use execute\(\)"):
