@@ -78,6 +78,10 @@ class Segment:
         """Operations that ATen evaluates."""
         return len(self.ops) if self.kind == "library call" else 0
 
+    def op_counts(self) -> list[str]:
+        """Its operations in order, equal ones in a row once: ["add", "2 x mul"]."""
+        return counted(self.ops).split(", ") if self.ops else []
+
     def to_dict(self) -> dict[str, Any]:
         """All of it as lists, dicts, numbers and strings."""
         return {**asdict(self), "kernels": self.kernels, "library_calls": self.library_calls}

@@ -81,6 +81,26 @@ def test_attention_nodes_and_their_backends(program):
     assert (in_eager.place, in_eager.reason, in_eager.candidates) == ("ATen", "attention of rank 3", [])
 
 
+@pytest.mark.kernels
+@pytest.mark.parametrize("run", [False, True])
+def test_segments_of_a_fusion(run):
+    class Gated(nn.Module):
+        def forward(self, x, w):
+            return torch.softmax(F.linear(x * 2 + 1, w), -1)
+
+    program = export(Gated(), (torch.randn(3, 8), torch.randn(5, 8)))
+    explained = nvfuser.export.explain(program, run=run)
+    (fusion,) = explained.graphs[0].fusions
+    assert [segment.kind for segment in fusion.segments] == ["kernel", "library call", "kernel"]
+    assert fusion.segments[1].ops == ["linear"]
+    schedulers = [segment.scheduler for segment in fusion.segments]
+    assert schedulers == (["pointwise", "expr_eval", "inner reduction"] if run else ["", "expr_eval", ""])
+    text = str(explained)
+    assert "    segment 1  library call: linear" in text
+    assert f"    segment 0  kernel{', pointwise' if run else ''}: " in text
+    assert json.loads(json.dumps(explained.as_dict()))["graphs"][0]["fusions"][0]["segments"][1]["ops"] == ["linear"]
+
+
 def test_a_named_backend_that_does_not_take_the_node(program):
     part = nvfuser.export.explain(program, options={"sdpa_backend": "cudnn"}).attention[0]
     assert part.backend is None and part.requested == "cudnn" and part.note == "cudnn does not take it"

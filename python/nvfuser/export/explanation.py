@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import itertools
 from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,8 +13,10 @@ import torch
 from torch.fx import Node
 
 from ..dynamo.graph import CompiledGraph
+from ..dynamo.lowering import region_device
 from ..dynamo.op_table import TABLE, is_scalar_value, metas
 from ..dynamo.partition import Region, op_name
+from ..dynamo.runtime import RegionCall
 from .attention_problem import Candidate, candidates_of
 from .inputs import ProgramInputs
 from .program import CompiledProgram, ExportOptions
@@ -49,13 +52,16 @@ class AttentionPart:
 
 @dataclass
 class FusionPart:
-    """One fusion: its ops with their counts, the values that go in and come out, its attention nodes."""
+    """One fusion: its ops with their counts, the values that go in and come out, its attention nodes, its segments."""
 
     name: str
     ops: dict[str, int]
     inputs: list[str]
     outputs: list[str]
     attention: list[AttentionPart]
+    #: nvfuser_direct.explain.Segment: generated kernels, library calls and views, as far as the definition decides
+    #: them; as they ran when the program was run. Empty for a fusion on CUDA that was not run.
+    segments: list[Any] = field(default_factory=list)
 
 
 @dataclass
@@ -191,7 +197,24 @@ def _fusion_part(
         attention.append(part)
     inputs = [f"{n.name}: {_described(n.meta['val'])}" for n in region.inputs]
     outputs = [f"{n.name}: {_described(n.meta['val'])}" for n in region.outputs]
-    return FusionPart(entry.name, dict(sorted(entry.ops.items())), inputs, outputs, attention)
+    ops = dict(sorted(entry.ops.items()))
+    return FusionPart(entry.name, ops, inputs, outputs, attention, _segments(graph.calls[id(region)]))
+
+
+def _segments(call: RegionCall) -> list[Any]:
+    """The segments of the definition that ran, else of the one that is made for the strides of the graph."""
+    from nvfuser_direct import _C_DIRECT
+    from nvfuser_direct.explain import segments_from
+
+    caches = [getattr(execute, "func", execute).__self__ for execute in call._executors.values()]
+    ran = [cache for cache in caches if cache.num_runtimes() > 0]
+    if ran:
+        reports = ran[-1]._most_recent_report()
+    elif region_device(call.region).type == "cpu":
+        reports = _C_DIRECT._planned_report(caches[0].fusion())
+    else:
+        reports = []
+    return segments_from(reports, [], None)
 
 
 def _operands(node: Node) -> dict[str, str]:
@@ -260,6 +283,7 @@ def _graph_lines(graph: GraphPart) -> list[str]:
         lines += _wrapped("    ops      ", [op if n == 1 else f"{n} x {op}" for op, n in fusion.ops.items()])
         lines += _wrapped("    inputs   ", fusion.inputs)
         lines += _wrapped("    outputs  ", fusion.outputs)
+        lines += _segment_lines(fusion.segments)
         for node in fusion.attention:
             lines += _attention_lines(node)
     if graph.eager:
@@ -270,6 +294,19 @@ def _graph_lines(graph: GraphPart) -> list[str]:
             names[reason].append(op if n == 1 else f"{n} x {op}")
         for reason, found in names.items():
             lines += _wrapped(f"    {reason}: ", found)
+    return lines
+
+
+def _segment_lines(segments: list[Any]) -> list[str]:
+    """A line for each kernel and library call, and one for each row of views."""
+    lines: list[str] = []
+    for kind, group in itertools.groupby(segments, key=lambda s: (s.kind, None if s.kind == "view" else s.number)):
+        row = list(group)
+        numbers = f"segment {row[0].number}" if len(row) == 1 else f"segments {row[0].number} to {row[-1].number}"
+        title = _count(len(row), "view") if kind[0] == "view" else kind[0]
+        if row[0].kernels and row[0].scheduler:
+            title += f", {row[0].scheduler}"
+        lines += _wrapped(f"    {numbers}  {title}: ", [text for segment in row for text in segment.op_counts()])
     return lines
 
 
