@@ -182,6 +182,14 @@ ScheduleResult keepSchedule(Fusion& segment) {
         tv->definition() == nullptr || tv->isFusionOutput() || tv->definition()->traits().reduction;
     tv->setInlined(!has_loops && (tv->isInlined() || tv->computeAtPosition() == tv->nLoopDims()));
   }
+  // The tasks of a stage do not see each other's partial results.
+  for (TensorView* tv : segment.tensorViews()) {
+    for (IterDomain* id : tv->getLoopDomain()) {
+      if (id->isReduction() && id->parallelType() == ParallelType::BIDx) {
+        id->parallelize(ParallelType::Serial);
+      }
+    }
+  }
   return {"user", "the schedule of the definition"};
 }
 

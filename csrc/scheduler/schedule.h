@@ -31,7 +31,7 @@ ScheduleResult scheduleSegment(Fusion& segment, const ScheduleContext& context);
 
 /// Makes what the tensors carry already the schedule: one that is inlined, or computed at its
 /// users' innermost loops (inline_at), is computed again wherever it is used, every other one in
-/// its own loops.
+/// its own loops. A loop of type BIDx over a reduced dimension becomes serial.
 ScheduleResult keepSchedule(Fusion& segment);
 
 /// The reductions of a segment, their dimensions, and the tensors that need loops.

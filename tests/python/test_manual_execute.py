@@ -70,6 +70,19 @@ def test_rfactor_and_caches():
     fd.manual_validate([x], [x.sum(1)])
 
 
+@pytest.mark.parametrize("outermost", [False, True])
+def test_a_reduction_is_not_shared_out(outermost):
+    with FusionDefinition() as fd:
+        x = fd.define_tensor([-1, -1], contiguity=True)
+        y = fd.ops.sum(x, [1])
+        fd.add_output(y)
+        if outermost:
+            y.reorder({0: 1, 1: 0})
+        y.axis(0 if outermost else 1).parallelize(ParallelType.grid_x)
+    x = torch.randn(40, 3000)
+    torch.testing.assert_close(fd.manual_execute([x])[0], x.sum(1), rtol=1e-4, atol=1e-4)
+
+
 def test_a_scheduled_kernel_shares_its_rows_out():
     fd = normalized(split=32, parallel=True)
     text = fd.fusion.print_kernel()
