@@ -59,6 +59,15 @@ def test_integer_division(dtype):
     assert_same(function, torch.tensor([7, -7, 7, -7, -6], dtype=dtype), torch.tensor([3, 3, -3, -3, 3], dtype=dtype))
 
 
+@pytest.mark.parametrize("dtype", [torch.int64, torch.int32])
+def test_integer_division_by_zero_raises(dtype):
+    a, b = torch.arange(1, 6, dtype=dtype), torch.tensor([1, 2, 0, 3, 4], dtype=dtype)
+    for divide in (lambda a, b: a // b + 1, lambda a, b: a % b + 1, torch.fmod, lambda a, b: a // 0):
+        function = compiled(divide)
+        with pytest.raises(RuntimeError, match="ZeroDivisionError"):
+            function(a, b)
+
+
 def test_truncating_float_division_near_integers():
     a = torch.tensor([14.999999, 26.999999, 148.0, 1073.0, 2112.0])
     b = torch.tensor([3.0, 3.0, 37.0, 37.0, 33.0])

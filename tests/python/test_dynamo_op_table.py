@@ -93,8 +93,15 @@ CASES = {
     aten.div.Tensor_mode: [
         lambda x: torch.div(x, 0.3, rounding_mode="trunc"),
         lambda x: aten.div(x, x[0], rounding_mode=None),
+        lambda x: torch.div((x * 9).long(), 4, rounding_mode="floor"),
+        lambda x: torch.div((x * 9).int(), (x[0] > 0).int() * 3 - 2, rounding_mode="trunc"),
     ],
-    aten.div.Scalar_mode: [lambda x: aten.div.Scalar_mode(x, 0.7, rounding_mode="trunc")],
+    aten.div.Scalar_mode: [
+        lambda x: aten.div.Scalar_mode(x, 0.7, rounding_mode="trunc"),
+        lambda x: aten.div.Scalar_mode((x * 9).long(), -4, rounding_mode="floor"),
+    ],
+    aten.floor_divide.default: [lambda x: (x * 9).long() // 4, lambda x: (x * 9).int() // ((x[0] > 0).int() * 3 - 2)],
+    aten.floor_divide.Scalar: [lambda x: aten.floor_divide.Scalar((x * 9).long(), 4)],
     aten.pow.Tensor_Scalar: [lambda x: x**2, lambda x: x.abs() ** 0.5, lambda x: x.half() ** 3],
     aten.pow.Tensor_Tensor: [lambda x: (x.abs() + 0.1) ** x[0]],
     aten.pow.Scalar: [lambda x: 2**x],

@@ -131,10 +131,12 @@ def _needs_tensor_first(node: Node) -> str | None:
     return "scalar first operand" if is_scalar_value(meta_of(node.args[0])) else None
 
 
-def _no_int_division(node: Node) -> str | None:
-    # Integer remainders by zero must raise, and the smallest int by -1 must wrap: eager does both.
-    dtype = node.meta["val"].dtype
-    return None if dtype.is_floating_point else "integer remainder"
+def _check_remainder(node: Node) -> str | None:
+    # On the CPU a divisor of 0 raises and the smallest int by -1 wraps, as in eager; GPUs do not raise.
+    meta = node.meta["val"]
+    if meta.dtype == torch.bool or (not meta.dtype.is_floating_point and meta.device.type != "cpu"):
+        return "remainder of integers on a GPU" if meta.dtype != torch.bool else "remainder of bools"
+    return _needs_tensor_first(node)
 
 
 def _bool_or_int(node: Node) -> str | None:
@@ -150,7 +152,7 @@ for _name in UNARY_TO_FLOAT:
 for _name in UNARY_BOOL:
     _add_unary(_name, _name, Kind.DEFAULT)
 for _packet, _name in BINARY.items():
-    _check = {"fmod": _no_int_division, "remainder": _no_int_division}.get(_name, _needs_tensor_first)
+    _check = _check_remainder if _name in ("fmod", "remainder") else _needs_tensor_first
     _add_binary(
         _packet, _name, Kind.DEFAULT, _check, halves="wide" if _name in ("mul", "maximum", "minimum") else "rounded"
     )
@@ -212,19 +214,39 @@ def _div(ctx, a, b):
 
 def _check_div_mode(node: Node) -> str | None:
     mode = argument(node, "rounding_mode")
-    if mode == "floor":
+    is_float = node.meta["val"].dtype.is_floating_point
+    if mode == "floor" and is_float:
         return "floor division"
-    if mode == "trunc" and not node.meta["val"].dtype.is_floating_point:
-        return "integer division"
-    return None
+    return _check_remainder(node) if mode is not None and not is_float else None
 
 
 @translates(aten.div.Tensor_mode, aten.div.Scalar_mode, check=_check_div_mode)
 def _div_mode(ctx, a, b, rounding_mode):
     kind = Kind.INT_TO_FLOAT if rounding_mode is None else Kind.DEFAULT
     a, b = promote(ctx, ctx.node, [0, 1], [a, b], kind)
+    if not ctx.node.meta["val"].dtype.is_floating_point:
+        return _int_quotient(ctx, a, b, rounding_mode)
     quotient = ctx.ops.truediv(a, b)
     return quotient if rounding_mode is None else ctx.ops.trunc(quotient)
+
+
+def _int_quotient(ctx: Any, a: Any, b: Any, rounding_mode: str) -> Any:
+    quotient = ctx.ops.div(a, b)
+    if rounding_mode == "trunc":
+        return quotient
+    rest = ctx.ops.sub(a, ctx.ops.mul(quotient, b))
+    is_above = ctx.ops.logical_and(ctx.ops.ne(rest, 0), ctx.ops.ne(ctx.ops.lt(rest, 0), ctx.ops.lt(b, 0)))
+    return ctx.ops.where(is_above, ctx.ops.sub(quotient, 1), quotient)
+
+
+def _check_floor_divide(node: Node) -> str | None:
+    return "floor division" if node.meta["val"].dtype.is_floating_point else _check_remainder(node)
+
+
+@translates(*overloads("floor_divide", "default", "Scalar"), check=_check_floor_divide)
+def _floor_divide(ctx, a, b):
+    a, b = promote(ctx, ctx.node, [0, 1], [a, b])
+    return _int_quotient(ctx, a, b, "floor")
 
 
 def _check_pow(node: Node) -> str | None:
