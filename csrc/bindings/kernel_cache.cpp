@@ -1,5 +1,6 @@
 // The cache of compiled CPU kernels.
 #include <bindings/bindings.h>
+#include <ir/options.h>
 #include <ir/runtime_options.h>
 #include <runtime/host_compiler.h>
 #include <runtime/kernel_cache.h>
@@ -32,6 +33,7 @@ py::dict info() {
   result["flags"] = compiler->flags;
   result["no_compiler"] = compiler->reason;
   result["cpu"] = cpuKey();
+  result["generated"] = isOptionEnabled("generated_kernels");
   result["compiled"] = counts.compiled;
   result["from_disk"] = counts.from_disk;
   return result;

@@ -20,8 +20,9 @@ def info() -> dict[str, Any]:
     """Where compiled kernels are kept and what builds them.
 
     ``directory`` (None where nothing is kept on disk; ``refused`` then says why), ``entries``, ``bytes``, ``limit``,
-    ``compiler``, ``compiler_version``, ``flags``, ``no_compiler`` (why there is none, else ""), ``cpu``, and what this
-    process has done: ``compiled``, ``from_disk``.
+    ``compiler``, ``compiler_version``, ``flags``, ``no_compiler`` (why there is none, else ""), ``cpu``, ``generated``
+    (whether CPU tensors run as generated kernels where there is a compiler), and what this process has done:
+    ``compiled``, ``from_disk``.
     """
     return _native().info()
 

@@ -127,6 +127,23 @@ def find_cuda_libraries() -> Section:
     ]
 
 
+def _kernels() -> Section:
+    try:
+        from nvfuser.cache import info
+
+        values = info()
+    except ImportError as error:
+        return [("generated CPU kernels", f"not available: {error}")]
+    if not values["generated"]:
+        state = "off (NVFUSER_DISABLE=generated_kernels)"
+    elif not values["compiler"]:
+        state = f"off: {values['no_compiler']}"
+    else:
+        state = f"on, compiled by {' '.join(values['compiler'])} ({values['compiler_version']})"
+    folder = values["directory"] or f"memory only: {values['refused']}"
+    return [("state", state), ("kept in", f"{folder} ({values['entries']} kernels)")]
+
+
 def _attention() -> Section:
     try:
         import torch
@@ -157,6 +174,7 @@ def collect() -> dict[str, Section]:
         "versions": _versions(),
         "devices": _devices(),
         "C++ compilers": find_compilers(),
+        "generated CPU kernels": _kernels(),
         "CUDA libraries": find_cuda_libraries(),
         "attention backends": _attention(),
     }

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import torch
+
+from nvfuser_direct import _C_DIRECT as _C
+from nvfuser_direct.attention import sdpa_run_log
 
 WIDTH = 110
 UNBROKEN = "\xa0"  # a space that no line ends at
@@ -65,6 +69,8 @@ class Segment:
     """Of its outputs; 0 for a view, as for bytes_read."""
     seconds: float | None = None
     """Median over the profiled runs; None without profile=True."""
+    backends: list[str] = field(default_factory=list)
+    """The attention backends that ran, in the order of its attention nodes; empty without profile=True."""
     bandwidth_share: float | None = None
     """Bytes read and written in that time, by what a large copy moved in it. Above 1 where caches hold the data."""
 
@@ -93,6 +99,7 @@ class Segment:
         elif self.reason and self.kind != self.reason.removeprefix("a "):
             title += f": {first_line(self.reason)}"
         lines = [title, *_wrapped("ops", counted(self.ops))]
+        lines += _wrapped("ran on", ", ".join(self.backends))
         for name, tensors in (("in", self.inputs), ("out", self.outputs)):
             lines += _wrapped(name, "; ".join(str(tensor).replace(" ", UNBROKEN) for tensor in tensors))
         if self.kind != "view":
@@ -234,9 +241,15 @@ def time_text(seconds: float) -> str:
     return f"{seconds * 1e6:.1f} us"
 
 
-def segments_from(reports: list[dict[str, Any]], times: list[float], bandwidth: float | None) -> list[Segment]:
-    """The dicts that the executor reports as Segments; `times` in their order, or empty."""
+def segments_from(
+    reports: list[dict[str, Any]], times: list[float], bandwidth: float | None, backends: Iterable[str] = ()
+) -> list[Segment]:
+    """The dicts that the executor reports as Segments.
+
+    `times` in their order, or empty; `backends`: those that ran, in the order of the attention nodes.
+    """
     result = []
+    names = iter(backends)
     for number, report in enumerate(reports):
         values = dict(report)
         for name in ("inputs", "outputs"):
@@ -248,8 +261,15 @@ def segments_from(reports: list[dict[str, Any]], times: list[float], bandwidth: 
         moved = values["bytes_read"] + values["bytes_written"]
         if seconds and bandwidth and moved:
             share = moved / seconds / bandwidth
-        result.append(Segment(number=number, seconds=seconds, bandwidth_share=share, **values))
+        ran = [next(names, "") for op in values["ops"] if is_attention(op)]
+        ran = [name for name in ran if name]
+        result.append(Segment(number=number, seconds=seconds, bandwidth_share=share, backends=ran, **values))
     return result
+
+
+def is_attention(op: str) -> bool:
+    """Whether an op of a definition is attention, which a backend computes."""
+    return op.startswith(("sdpa_", "sdpfa_"))
 
 
 def explain(
@@ -264,12 +284,8 @@ def explain(
     on = torch.device(report["device"])
     with torch.random.fork_rng(devices=[on] if on.type == "cuda" else [], device_type="cuda"):
         times, total = executor._measure(inputs, device, runs, *options)
-        bandwidth = executor_bandwidth(report["device"])
-    return Explanation(report["device"], segments_from(report["segments"], times, bandwidth), total, bandwidth)
-
-
-def executor_bandwidth(device: str) -> float:
-    """Bytes per second of a copy on the device, measured now."""
-    from nvfuser_direct import _C_DIRECT
-
-    return _C_DIRECT._copy_bandwidth(device)
+        count = sum(is_attention(op) for segment in report["segments"] for op in segment["ops"])
+        backends = sdpa_run_log()[-count:] if count else []
+        bandwidth = _C._copy_bandwidth(report["device"])
+    segments = segments_from(report["segments"], times, bandwidth, backends)
+    return Explanation(report["device"], segments, total, bandwidth)

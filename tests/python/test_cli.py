@@ -40,6 +40,16 @@ def test_info_names_versions_devices_compilers_and_backends():
     assert "Traceback" not in done.stdout + done.stderr
 
 
+def test_info_says_whether_kernels_are_generated(tmp_path):
+    environment = {"NVFUSER_CACHE_DIR": str(tmp_path), "NVFUSER_ENABLE": "", "NVFUSER_DISABLE": ""}
+    text = nvfuser_command("info", **environment).stdout
+    assert "generated CPU kernels\n  state    on, compiled by " in text and f"kept in  {tmp_path} (0 kernels)" in text
+    text = nvfuser_command("info", **{**environment, "NVFUSER_DISABLE": "generated_kernels"}).stdout
+    assert "  state    off (NVFUSER_DISABLE=generated_kernels)" in text
+    text = nvfuser_command("info", **environment, CXX="no-such-compiler").stdout
+    assert "  state    o" in text
+
+
 def test_info_reports_a_compiler_that_is_not_there():
     done = nvfuser_command("info", CXX="no-such-compiler")
     assert done.returncode == 0, done.stderr

@@ -183,6 +183,8 @@ def test_profile_times_each_segment():
     assert all(segment.seconds > 0 for segment in explanation.segments)
     assert explanation.seconds >= 0.5 * sum(segment.seconds for segment in explanation.segments)
     assert explanation.copy_bandwidth > 1e8
+    assert [segment.backends for segment in explanation.segments if "sdpa_fwd" in segment.ops] == [["cpu_flash"]]
+    assert "   ran on cpu_flash\n" in str(explanation)
     for segment in explanation.segments:
         if segment.kind == "kernel":
             moved = segment.bytes_read + segment.bytes_written
