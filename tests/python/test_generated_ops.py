@@ -65,6 +65,34 @@ def test_random_sizes(name, dtype):
         assert_numbers(*both(define(build, [x]), [x]), name == "randn_like")
 
 
+@pytest.mark.parametrize("shape", [(7, 37), (2, 1031), (5, 528), (3, 17)], ids=str)
+def test_random_numbers_in_rows_of_constant_length(shape):
+    """Such rows end with a vector that overlaps the one before it."""
+    x = make(shape, F32)
+
+    def build(fd, t):
+        kept = fd.ops.mul(t, fd.ops.lt(fd.ops.rand_like(t), 0.5))
+        return [fd.ops.sum(kept, [1]), fd.ops.add(fd.ops.rand_like(t), t), fd.ops.mul(fd.ops.randn_like(t), t)]
+
+    found, wanted = both(define(build, [x], static_sizes=True), [x])
+    torch.testing.assert_close(found[0], wanted[0], rtol=1e-5, atol=1e-5)
+    assert_numbers(found[1:], wanted[1:], True)
+
+
+@pytest.mark.parametrize("dims", [[0], [1]], ids=str)
+def test_a_normalization_of_a_dropout(dims):
+    """Several passes over a row see one mask."""
+    x, y = make((37, 1100), F32), make((37, 1100), F32)
+
+    def build(fd, t, u):
+        s = fd.ops.add(fd.ops.mul(t, fd.ops.lt(fd.ops.rand_like(t), 0.9)), u)
+        variance, mean = fd.ops.var_mean(s, dims, 0, True)
+        return fd.ops.mul(fd.ops.sub(s, mean), fd.ops.rsqrt(fd.ops.add(variance, 1e-5)))
+
+    found, wanted = both(define(build, [x, y]), [x, y])
+    torch.testing.assert_close(found[0], wanted[0], rtol=1e-4, atol=1e-5)
+
+
 @pytest.mark.parametrize("shape", [(), (0,), (3, 0, 2), (1, 1)], ids=str)
 def test_random_degenerate(shape):
     x = make(shape, F32)
