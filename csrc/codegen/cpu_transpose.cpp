@@ -46,9 +46,9 @@ std::string blocks(int64_t bytes, int64_t vector_bytes) {
       type + " nvf_lane_type@ __attribute__((vector_size(" + size + ")));\ntypedef " + type +
       " nvf_lane_memory@ __attribute__((vector_size(" + size + "), aligned(" +
       std::to_string(bytes) + "), may_alias));\n";
-  text += "static inline void nvf_transpose_block@(" + type +
-      "* target, long target_stride, const " + type +
-      "* source, long source_stride) {\n    nvf_lane_type@ x[nvf_lanes@];\n"
+  text +=
+      "static inline void nvf_transpose_block@(nvf_word@* target, long target_stride, "
+      "const nvf_word@* source, long source_stride) {\n    nvf_lane_type@ x[nvf_lanes@];\n"
       "    _Pragma(\"GCC unroll 32\") for (int i = 0; i < nvf_lanes@; ++i) "
       "x[i] = *(const nvf_lane_memory@*)(source + i * source_stride);\n";
   for (int64_t distance = lanes / 2; distance > 0; distance /= 2) {
@@ -79,20 +79,20 @@ std::string cpuTransposeText(int64_t bytes) {
   const auto capped = [&](int64_t vector_bytes) {
     return blocks(bytes, vector_bytes < widest ? vector_bytes : widest);
   };
-  const std::string text =
+  // The elements belong to arrays of another type, often float.
+  const std::string text = "typedef " + type +
+      " nvf_word@ __attribute__((may_alias));\n"
       "#if defined(__has_builtin)\n#if __has_builtin(__builtin_shufflevector)\n"
       "#define NVF_SHUFFLES\n#endif\n#endif\n"
       "#if !defined(NVF_SHUFFLES)\nstatic const int nvf_lanes@ = 1;\nstatic inline void "
-      "nvf_transpose_block@(" +
-      type + "* target, long, const " + type +
-      "* source, long) { *target = *source; }\n#elif defined(__AVX512BW__)\n" + capped(64) +
-      "#elif defined(__AVX2__)\n" + capped(32) + "#else\n" + capped(16) +
+      "nvf_transpose_block@(nvf_word@* target, long, const nvf_word@* source, long) { *target = "
+      "*source; }\n#elif defined(__AVX512BW__)\n" +
+      capped(64) + "#elif defined(__AVX2__)\n" + capped(32) + "#else\n" + capped(16) +
       "#endif\n"
       "static inline void nvf_transpose@(void* to, long target_stride, const void* from, long "
-      "source_stride, long rows, long columns) {\n  " +
-      type + "* __restrict target = (" + type + "*)to;\n  const " + type +
-      "* __restrict source = (const " + type +
-      "*)from;\n"
+      "source_stride, long rows, long columns) {\n"
+      "  nvf_word@* __restrict target = (nvf_word@*)to;\n"
+      "  const nvf_word@* __restrict source = (const nvf_word@*)from;\n"
       "  const long whole_rows = rows - rows % nvf_lanes@, whole_columns = columns - columns % "
       "nvf_lanes@;\n"
       "  for (long c = 0; c < whole_columns; c += nvf_lanes@)\n"

@@ -338,7 +338,10 @@ class Lowering {
       return;
     }
     const bool is_reduction = root.first_reduction < root.loops.size();
-    const bool is_read_here = is_reduction ? root.shared < root.first_reduction : !root.is_output;
+    // A pointwise output is computed again where it is read elsewhere; a reduction cannot be.
+    const bool is_again =
+        root.is_output && !dynamic_cast<const ReductionOp*>(root.tv->definition());
+    const bool is_read_here = is_reduction ? root.shared < root.first_reduction : !is_again;
     if (!is_read_here) {
       return;
     }

@@ -57,7 +57,7 @@ void checkKernel(
     const std::vector<at::Tensor>& inputs,
     const std::vector<at::Tensor>& outputs,
     const std::function<EvalValue(const Val*)>& scalars,
-    EvalContext context) {
+    EvalContext& context) {
   std::unordered_map<const Val*, EvalValue> known;
   // A rounding on the way stays in whatever is computed from it.
   double tolerance = 0;

@@ -18,6 +18,6 @@ void checkKernel(
     const std::vector<at::Tensor>& inputs,
     const std::vector<at::Tensor>& outputs,
     const std::function<EvalValue(const Val*)>& scalars,
-    EvalContext context);
+    EvalContext& context);
 
 } // namespace nvfuser

@@ -52,7 +52,7 @@ class Graph:
         self.values = []
         self.steps = []
         self.is_input = []
-        self.draws = False
+        self.is_static = True
 
     def add(self, emit, text, value, is_input=False):
         self.steps.append((emit, text))
@@ -76,6 +76,7 @@ class Graph:
 
     def input(self, tensor, static, bound):
         self.inputs.append(tensor)
+        self.is_static &= static
         return self.add(
             lambda fd, t: fd.from_pytorch(tensor, static_sizes=static),
             f"input {tuple(tensor.shape)} {tensor.stride()} {tensor.dtype}{' static' if static else ''}",

@@ -21,7 +21,7 @@ def unary(rand, graph, i):
     if v.dtype in FLOATS:
         half = v.dtype in HALVES
         names = [name for name, row in UNARY.items() if v.bound <= row[2 if half else 1]]
-        name = rand.choice(names)
+        name = rand.choice(names or ["tanh"])
         apply, _, _, bound = UNARY[name]
         graph.step(
             lambda fd, t: apply(fd, t[i]),
@@ -63,8 +63,8 @@ def with_number(rand, graph, i):
 def cast(rand, graph, i):
     v = graph.values[i]
     if v.dtype in FLOATS:
-        # To integers only from values that are not near one by chance.
-        targets = [*FLOATS, *(INTS if v.dtype == torch.float64 else ())]
+        # To integers only from values that no rounding can have moved to another one.
+        targets = [*FLOATS, *(INTS if v.exact else ())]
     else:
         targets = [*FLOATS, *INTS, torch.bool]
     targets = [dtype for dtype in targets if v.bound <= largest(dtype)]
@@ -597,7 +597,7 @@ def product(rand, graph, i):
 
 def triangle(rand, graph, i):
     v = graph.values[i]
-    if len(v.shape) < 2 or v.dtype == torch.bool:
+    if len(v.shape) < 2 or v.dtype == torch.bool or v.ones & {len(v.shape) - 1, len(v.shape) - 2}:
         return False
     diagonal = rand.randint(-2, 2)
     graph.step(lambda fd, t: fd.ops.triu(t[i], diagonal), f"triu {i} {diagonal}", v)
@@ -643,7 +643,6 @@ def noise(rand, graph, i):
             return fd.ops.mul(t[i], fd.ops.cast(fd.ops.gt(drawn, 0.25), NVF[v.dtype]))
         return fd.ops.add(t[i], drawn)
 
-    graph.draws = True
     graph.step(emit, f"{name} {'mask' if mask else 'added'} {i}", v, bound=v.bound + 6, exact=v.exact and mask)
     return None
 
