@@ -90,7 +90,7 @@ fuzz: build
 # compiled with them in Python's process. The build takes about 20 minutes of one core, the tests about 5.
 ASAN_DIR ?= build-asan
 SANITIZERS := address,undefined
-ASAN_TESTS ?= tests/python/test_generated_kernels.py tests/python/test_generated_random.py
+ASAN_TESTS ?= tests/python/test_generated_kernels.py tests/python/test_generated_ops.py tests/python/test_generated_random.py
 asan: asan-cpp asan-python
 
 asan-cpp: venv system
