@@ -143,8 +143,12 @@ std::string whyNotScheduler(
       const std::unique_ptr<Fusion> copy = fusion.clone();
       const FusionGuard guard(copy.get());
       const SegmentShape shape(*copy);
-      return type == SchedulerType::PointWise ? whyNotPointwise(shape)
-                                              : whyNotTranspose(*copy, shape);
+      if (type == SchedulerType::Transpose) {
+        return whyNotTranspose(*copy, shape);
+      }
+      // Callers match this text: pointwise kernels take their loops from a reference tensor, and a
+      // fusion with reductions has none with all of them.
+      return whyNotPointwise(shape).empty() ? "" : "cannot find reference tensor";
     }
     case SchedulerType::Reduction:
     case SchedulerType::InnerPersistent:

@@ -153,6 +153,9 @@ def test_errors():
     fd = definition(pointwise, x)
     with pytest.raises(RuntimeError, match=r"_reduction_ \*\*\*rejected\*\*\* because : the segment has no reductions"):
         schedule.schedule(fd.fusion, S.reduction, [x])
+    sums = definition(row_sums, x).fusion
+    expected = "Scheduler _pointwise_ ***rejected*** because : cannot find reference tensor"
+    assert schedule.can_schedule(sums, S.pointwise, [x]) == (False, expected)
     with pytest.raises(RuntimeError, match="rejected"):
         schedule.compute_heuristics(fd.fusion, S.matmul, [x])
     for call in (schedule.can_schedule, schedule.compute_heuristics, schedule.schedule):
