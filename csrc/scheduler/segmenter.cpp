@@ -331,7 +331,7 @@ class Segmenter {
       for (const Expr* expr : group.exprs) {
         // A view belongs to its own group, a value that is computed again to its first one.
         const bool is_own = kind_.at(expr) == Kind::Free
-            ? !group.is_kernel
+            ? i >= numbers_.size()
             : i < numbers_.size() && find(group_.at(expr)) == numbers_[i];
         for (Val* out : expr->outputs()) {
           if (is_own && out->isTensor() && needed.contains(out)) {
@@ -373,7 +373,7 @@ class Segmenter {
     }
   }
 
-  // Views that a library or the caller needs, each a group of its own.
+  // Views and factories that a library or the caller needs, each a group of its own.
   void addViewGroups(std::set<const Val*>& needed) {
     for (auto it = exprs_.rbegin(); it != exprs_.rend(); ++it) {
       Expr* expr = *it;
@@ -386,7 +386,9 @@ class Segmenter {
       }
       SegmentedGroup group;
       group.exprs = {expr};
-      group.reason = "a view";
+      // Random numbers are work, unlike views and constants.
+      group.is_kernel = expr->traits().factory && expr->hasAttribute("rng_id");
+      group.reason = group.is_kernel ? "" : "a view";
       findInputs(group);
       needed.insert(group.inputs.begin(), group.inputs.end());
       result_.push_back(std::move(group));

@@ -211,6 +211,19 @@ def test_a_mask_that_two_segments_use():
     assert torch.equal(found[0] == 0, found[1] == 0)
 
 
+@pytest.mark.parametrize("dtype", FLOATS, ids=dtype_id)
+def test_random_numbers_that_are_outputs_or_operands_of_a_library(dtype):
+    with FusionDefinition() as fd:
+        drawn = fd.ops.uniform(-1.0, 1.0, [33, 47], dtype=NVF[dtype])
+        fd.add_output(drawn)
+        fd.add_output(fd.ops.matmul(drawn, fd.ops.normal(0.0, 1.0, [47, 5], dtype=NVF[dtype])))
+        fd.add_output(fd.ops.permute(drawn, [1, 0]))
+    found, wanted = both(fd, [], libraries=("MatmulOp", "a view"))
+    assert torch.equal(found[0], wanted[0]) and torch.equal(found[2], wanted[2])
+    tolerance = 20 * torch.finfo(dtype).eps
+    torch.testing.assert_close(found[1], wanted[1], rtol=tolerance, atol=tolerance)
+
+
 def test_random_numbers_of_many_threads():
     x = torch.zeros(1 << 18)
     fd = define(lambda fd, t: fd.ops.add(t, fd.ops.rand_like(t)), [x])
