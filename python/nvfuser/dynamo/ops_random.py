@@ -50,7 +50,7 @@ def _hits(ctx: Any, x: Any, p: float) -> Any:
     return ctx.ops.lt(ctx.ops.uniform(0.0, 1.0, _shape_of(ctx, x), dtype=ctx.dtype(torch.float32)), p)
 
 
-@translates(aten.native_dropout.default, check=_check_dropout)
+@translates(aten.native_dropout.default, check=_check_dropout, halves="wide")
 def _dropout(ctx, x, p, train):
     mask = _hits(ctx, x, 1.0 - p)
     scale = 0.0 if p == 1 else 1.0 / (1.0 - p)
