@@ -494,7 +494,8 @@ def join(rand, graph, i):
         f"cat {parts} {dim}",
         v,
         shape=[size if d == dim else n for d, n in enumerate(v.shape)],
-        ones=v.ones - {dim},
+        # Where sizes are symbolic, joined parts do not broadcast along a dim that a slice has made 1.
+        ones=v.ones - {dim} if graph.is_static else set(),
         bound=max(graph.values[j].bound for j in parts),
         exact=all(graph.values[j].exact for j in parts),
     )
