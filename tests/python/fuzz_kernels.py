@@ -76,7 +76,9 @@ def run_case(graph, outputs, runs=2):
         for result, wanted in zip(results, expected, strict=True):
             assert (result.dtype, result.shape) == (wanted.dtype, wanted.shape), (result.dtype, result.shape)
             # Where sizes are symbolic, a kernel knows more about a reshape than the nodes do.
-            assert not graph.is_static or strides(result) == strides(wanted), f"strides {result.stride()} instead of {wanted.stride()}"
+            assert not graph.is_static or strides(result) == strides(wanted), (
+                f"strides {result.stride()} instead of {wanted.stride()}"
+            )
     for was, is_now in zip(before, graph.inputs, strict=True):
         assert torch.equal(was, is_now), "an input has changed"
     if graph.rand.random() < 0.2:
