@@ -1,6 +1,7 @@
 #include <lower/lower.h>
 
 #include <lower/emitter.h>
+#include <lower/join_rows.h>
 #include <lower/loop_nest.h>
 #include <lower/split_loops.h>
 #include <lower/transposed_copies.h>
@@ -42,6 +43,7 @@ class Lowering {
     splitLoopsAtConditions(*kernel_);
     findTransposedCopies(*kernel_);
     completeVectors(*kernel_);
+    joinRows(*kernel_);
     collectChecks();
     return std::move(kernel_);
   }
@@ -266,13 +268,25 @@ class Lowering {
     return known;
   }
 
-  static void expectReadInLoops(
+  // The loops around the element that is placed now, without its reductions.
+  std::vector<const NestLoop*> loopsAround(const NestRoot& root) const {
+    const size_t depth = std::min(path_.size(), root.first_reduction);
+    return {path_.begin(), path_.begin() + static_cast<int64_t>(depth)};
+  }
+
+  // While a loop is open, it has computed the element of its variable and no later one.
+  void expectComputed(
       const NestRoot& root,
       const IndexMap& known,
-      const std::vector<const NestLoop*>& shared) {
-    for (size_t i = 0; i < shared.size(); ++i) {
+      const std::vector<const NestLoop*>& around,
+      size_t at_least) const {
+    size_t open = 0;
+    while (open < around.size() && open < path_.size() && around[open] == path_[open]) {
+      ++open;
+    }
+    for (size_t i = 0; i < std::max(open, at_least); ++i) {
       const auto it = known.find(root.loops[i]);
-      if (it == known.end() || it->second != shared[i]->variable) {
+      if (it == known.end() || it->second != around[i]->variable) {
         throw ReadElsewhere{root.tv};
       }
     }
@@ -283,17 +297,10 @@ class Lowering {
     Emitter::Place place;
     place.buffer = buffer;
     place.dtype = seenType(root.tv);
-    const size_t stage = kernel_->stages.size();
-    const size_t depth = std::min(path_.size(), root.first_reduction);
-    const std::vector<const NestLoop*> path(path_.begin(), path_.begin() + depth);
-    place.address = [this, &root, stage, path](const std::vector<Index>& logical) {
+    place.address = [this, &root, stage = kernel_->stages.size(), around = loopsAround(root)](
+                        const std::vector<Index>& logical) {
       if (kernel_->stages.size() == stage) {
-        std::vector<const NestLoop*> shared;
-        while (shared.size() < path.size() && shared.size() < path_.size() &&
-               path[shared.size()] == path_[shared.size()]) {
-          shared.push_back(path[shared.size()]);
-        }
-        expectReadInLoops(root, loopsOf(root, logical), shared);
+        expectComputed(root, loopsOf(root, logical), around, 0);
       }
       return addressOf(indices(), root.tv, logical, true);
     };
@@ -306,10 +313,10 @@ class Lowering {
     place.buffer = buffer;
     place.depth = static_cast<int>(first);
     place.dtype = seenType(root.tv);
-    const std::vector<const NestLoop*> shared(path_.begin(), path_.begin() + first);
-    place.address = [this, &root, first, shared](const std::vector<Index>& logical) -> Index {
+    place.address = [this, &root, first, around = loopsAround(root)](
+                        const std::vector<Index>& logical) -> Index {
       const IndexMap known = loopsOf(root, logical);
-      expectReadInLoops(root, known, shared);
+      expectComputed(root, known, around, first);
       const auto kept = keptLoops(root, first);
       return kept.empty() ? nullptr : positionIn(kept, known);
     };

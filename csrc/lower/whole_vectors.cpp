@@ -1,6 +1,6 @@
 #include <lower/whole_vectors.h>
 
-#include <ir/exceptions.h>
+#include <lower/kernel_visit.h>
 
 #include <set>
 
@@ -75,16 +75,7 @@ class Completer {
     KernelLoop last{
         loop.variable, loop.stop, loop.type, {}, indices_.constant(loop.stop->number - kVector)};
     for (const auto& node : loop.body) {
-      std::visit(
-          [&](const auto& what) {
-            using What = std::decay_t<decltype(what)>;
-            if constexpr (std::is_same_v<What, KernelLoop>) {
-              NVF_ERROR(false, "an innermost loop has no loop inside");
-            } else {
-              last.body.push_back(std::make_unique<KernelNode>(KernelNode{what}));
-            }
-          },
-          node->what);
+      last.body.push_back(copyOf(*node));
       if (auto* accumulate = std::get_if<KernelAccumulate>(&last.body.back()->what)) {
         Index is_new = indices_.ltUnbounded(indices_.constant(done - 1), loop.variable);
         accumulate->condition = indices_.both(accumulate->condition, is_new);
