@@ -113,10 +113,12 @@ std::vector<Index> rootIndices(
     known[domain[i]] = logical[i];
   }
   indicesBackward(indices, transformsBetween(tv->getRootDomain(), domain), known);
+  // A reshape keeps all elements: a dimension that none of its results holds has one.
+  const bool is_reshape = tv->definition() != nullptr && tv->definition()->traits().row_major_view;
   std::vector<Index> result;
   for (const IterDomain* id : tv->getRootDomain()) {
     Index index = find(known, id);
-    if (index == nullptr && isTrivial(id)) {
+    if (index == nullptr && (isTrivial(id) || is_reshape)) {
       index = indices.constant(0);
     }
     NVF_ERROR(index != nullptr, "no index for ", id->toString(), " of ", tv->toString());

@@ -11,42 +11,30 @@ bool allConstant(const std::vector<Val*>& shape) {
   return std::all_of(shape.begin(), shape.end(), [](const Val* v) { return v->isConstInt(); });
 }
 
-std::vector<int64_t> dimsNotOne(const std::vector<Val*>& shape) {
+bool isOne(const Val* extent) {
+  return extent->isOneInt();
+}
+bool isOne(int64_t size) {
+  return size == 1;
+}
+
+template <typename Size>
+std::vector<int64_t> dimsNotOne(const std::vector<Size>& shape) {
   std::vector<int64_t> dims;
   for (size_t i = 0; i < shape.size(); ++i) {
-    if (!shape[i]->isOneInt()) {
+    if (!isOne(shape[i])) {
       dims.push_back(static_cast<int64_t>(i));
     }
   }
   return dims;
 }
 
-std::vector<ReshapeGroup> constantGroups(
-    const std::vector<Val*>& old_shape,
-    const std::vector<Val*>& new_shape) {
-  const auto from = dimsNotOne(old_shape);
-  const auto to = dimsNotOne(new_shape);
-  std::vector<ReshapeGroup> groups;
-  size_t f = 0;
-  size_t t = 0;
-  while (f < from.size() && t < to.size()) {
-    ReshapeGroup group{{from[f]}, {to[t]}};
-    int64_t from_count = old_shape[from[f++]]->constInt();
-    int64_t to_count = new_shape[to[t++]]->constInt();
-    while (from_count != to_count) {
-      if (from_count < to_count) {
-        NVF_ERROR(f < from.size());
-        from_count *= old_shape[from[f]]->constInt();
-        group.from.push_back(from[f++]);
-      } else {
-        NVF_ERROR(t < to.size());
-        to_count *= new_shape[to[t]]->constInt();
-        group.to.push_back(to[t++]);
-      }
-    }
-    groups.push_back(std::move(group));
+std::vector<int64_t> constants(const std::vector<Val*>& shape) {
+  std::vector<int64_t> sizes;
+  for (const Val* extent : shape) {
+    sizes.push_back(extent->constInt());
   }
-  return groups;
+  return sizes;
 }
 
 std::vector<ReshapeGroup> symbolicGroups(
@@ -74,16 +62,43 @@ std::vector<ReshapeGroup> symbolicGroups(
   return front;
 }
 
-// A domain that a reshape makes. Whether a size that is not known is 1, and so a broadcast, shows
-// only at run time.
-IterDomain* reshaped(Val* extent) {
+// A domain that a reshape makes.
+IterDomain* reshaped(Val* extent, IterType unknown) {
   return IrBuilder::create<IterDomain>(IterDomain::Parts{
       .extent = extent,
-      .iter_type = extent->isConst() ? IterType::Iteration : IterType::Symbolic,
+      .iter_type = extent->isConst() ? IterType::Iteration : unknown,
       .is_rfactor = true});
 }
 
 } // namespace
+
+std::vector<ReshapeGroup> reshapeGroups(
+    const std::vector<int64_t>& old_sizes,
+    const std::vector<int64_t>& new_sizes) {
+  const auto from = dimsNotOne(old_sizes);
+  const auto to = dimsNotOne(new_sizes);
+  std::vector<ReshapeGroup> groups;
+  size_t f = 0;
+  size_t t = 0;
+  while (f < from.size() && t < to.size()) {
+    ReshapeGroup group{{from[f]}, {to[t]}};
+    int64_t from_count = old_sizes[from[f++]];
+    int64_t to_count = new_sizes[to[t++]];
+    while (from_count != to_count) {
+      if (from_count < to_count) {
+        NVF_ERROR(f < from.size());
+        from_count *= old_sizes[from[f]];
+        group.from.push_back(from[f++]);
+      } else {
+        NVF_ERROR(t < to.size());
+        to_count *= new_sizes[to[t]];
+        group.to.push_back(to[t++]);
+      }
+    }
+    groups.push_back(std::move(group));
+  }
+  return groups;
+}
 
 std::vector<ReshapeGroup> reshapeGroups(
     const std::vector<Val*>& old_shape,
@@ -93,14 +108,16 @@ std::vector<ReshapeGroup> reshapeGroups(
       std::any_of(new_shape.begin(), new_shape.end(), is_zero)) {
     return {};
   }
-  return allConstant(old_shape) && allConstant(new_shape) ? constantGroups(old_shape, new_shape)
-                                                          : symbolicGroups(old_shape, new_shape);
+  return allConstant(old_shape) && allConstant(new_shape)
+      ? reshapeGroups(constants(old_shape), constants(new_shape))
+      : symbolicGroups(old_shape, new_shape);
 }
 
 std::vector<IterDomain*> applyReshape(
     const std::vector<IterDomain*>& root,
     const std::vector<Val*>& new_shape,
-    const std::vector<ReshapeGroup>& groups) {
+    const std::vector<ReshapeGroup>& groups,
+    IterType unknown) {
   std::vector<IterDomain*> logical(new_shape.size(), nullptr);
   for (const ReshapeGroup& group : groups) {
     if (group.from.size() == 1 && group.to.size() == 1) {
@@ -117,7 +134,7 @@ std::vector<IterDomain*> applyReshape(
       Val* extent = last
           ? new_shape[group.to[0]]
           : IrBuilder::mulExpr(rest->getMaybeExpandedExtent(), next->getMaybeExpandedExtent());
-      auto* merged = reshaped(extent);
+      auto* merged = reshaped(extent, unknown);
       IrBuilder::create<Merge>(merged, rest, next);
       rest = merged;
     }
@@ -126,8 +143,9 @@ std::vector<IterDomain*> applyReshape(
       Val* factor = new_shape[group.to[i - 1]];
       auto* outer = reshaped(
           i == 2 ? new_shape[group.to[0]]
-                 : IrBuilder::divExpr(rest->getMaybeExpandedExtent(), factor));
-      auto* inner = reshaped(factor);
+                 : IrBuilder::divExpr(rest->getMaybeExpandedExtent(), factor),
+          unknown);
+      auto* inner = reshaped(factor, unknown);
       IrBuilder::create<Split>(outer, inner, rest, factor, true);
       logical[group.to[i - 1]] = inner;
       rest = outer;
@@ -138,7 +156,7 @@ std::vector<IterDomain*> applyReshape(
     if (logical[i] == nullptr) {
       logical[i] = IrBuilder::create<IterDomain>(IterDomain::Parts{
           .extent = new_shape[i],
-          .iter_type = new_shape[i]->isOneInt() ? IterType::Broadcast : IterType::Symbolic});
+          .iter_type = new_shape[i]->isOneInt() ? IterType::Broadcast : unknown});
     }
   }
   return logical;

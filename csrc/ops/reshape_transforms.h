@@ -18,11 +18,18 @@ std::vector<ReshapeGroup> reshapeGroups(
     const std::vector<Val*>& old_shape,
     const std::vector<Val*>& new_shape);
 
+/// The same for sizes that are all positive.
+std::vector<ReshapeGroup> reshapeGroups(
+    const std::vector<int64_t>& old_sizes,
+    const std::vector<int64_t>& new_sizes);
+
 /// Builds the logical domain from the root domain: in each run all root domains are merged, the
-/// result is split into the new extents. New sizes of 1 are fresh broadcasts.
+/// result is split into the new extents. New sizes of 1 are fresh broadcasts; `unknown` is the type
+/// of domains whose size is no constant: Symbolic, as long as the size may turn out to be 1.
 std::vector<IterDomain*> applyReshape(
     const std::vector<IterDomain*>& root,
     const std::vector<Val*>& new_shape,
-    const std::vector<ReshapeGroup>& groups);
+    const std::vector<ReshapeGroup>& groups,
+    IterType unknown = IterType::Symbolic);
 
 } // namespace nvfuser::ops

@@ -1,9 +1,11 @@
+#include <analysis/scalar_values.h>
 #include <ir/nodes.h>
 #include <ir/options.h>
 #include <ir/runtime_options.h>
 #include <ir/tensor_view.h>
 #include <lower/emitter.h>
 #include <passes/resolve_symbolic.h>
+#include <passes/settle_shapes.h>
 #include <runtime/fusion_executor_cache.h>
 #include <runtime/input_checks.h>
 #include <runtime/kernel_runtime.h>
@@ -39,8 +41,12 @@ int64_t deviceWord(at::Device device) {
       (static_cast<int64_t>(device.index()) & 0xFFFF);
 }
 
-// Everything that a launch plan depends on.
-void planKey(const std::vector<EvalValue>& inputs, std::optional<at::Device> device, Key& key) {
+// Everything that a launch plan depends on; `size_inputs`: integers that sizes depend on.
+void planKey(
+    const std::vector<EvalValue>& inputs,
+    const std::vector<size_t>& size_inputs,
+    std::optional<at::Device> device,
+    Key& key) {
   key.clear();
   key.push_back(runtimeOptions());
   key.push_back(device.has_value() ? deviceWord(*device) : -1);
@@ -55,6 +61,11 @@ void planKey(const std::vector<EvalValue>& inputs, std::optional<at::Device> dev
         tensor.dim());
     key.insert(key.end(), tensor.sizes().begin(), tensor.sizes().end());
     key.insert(key.end(), tensor.strides().begin(), tensor.strides().end());
+  }
+  for (size_t i : size_inputs) {
+    if (i < inputs.size() && !inputs[i].isTensor()) {
+      key.push_back(toInt(castScalar(inputs[i].scalar(), DataType::Int)));
+    }
   }
 }
 
@@ -85,8 +96,8 @@ Key classKey(const std::vector<EvalValue>& inputs, at::Device device) {
 // More sizes than this are seen only by shapes that never repeat; their plans are dropped together.
 constexpr size_t kMaxPlans = 1 << 14;
 
-constexpr size_t kMaxSpecialised = 8;
-constexpr int64_t kSpecialised = -1000;
+// Runtimes of one class of inputs that differ in what sizes decide; more are made by chance only.
+constexpr size_t kMaxSettled = 8;
 
 bool hasSymbolicDomains(const Fusion& fusion) {
   for (const TensorView* tv : fusion.tensorViews()) {
@@ -107,56 +118,74 @@ bool hasSymbolicDomains(const Fusion& fusion) {
 } // namespace
 
 struct FusionExecutorCache::State {
+  // A runtime in which what sizes decide (which dimensions broadcast, how a reshape splits and
+  // merges) is settled.
+  struct Settled {
+    std::vector<ShapeGuard> guards;
+    std::shared_ptr<FusionKernelRuntime> runtime;
+  };
+
   mutable std::shared_mutex mutex;
   std::unordered_map<Key, Launch, KeyHash> launches;
   std::unordered_map<Key, std::shared_ptr<FusionKernelRuntime>, KeyHash> runtimes;
+  std::unordered_map<Key, std::vector<Settled>, KeyHash> settled;
   std::shared_ptr<FusionKernelRuntime> most_recent;
-  size_t specialised = 0;
-  size_t specialised_meta = 0;
+  std::vector<size_t> size_inputs; ///< see sizeInputs()
 
-  // The key of a runtime whose sizes are settled; nothing where the general one serves in any case.
-  static std::optional<Key> settledKey(
+  std::unordered_map<const Val*, ScalarValue> knownSizes(
+      const Fusion& fusion,
+      const std::vector<EvalValue>& inputs) const {
+    auto known = sizesOfInputs(fusion, inputs);
+    for (size_t i : size_inputs) {
+      const Val* in = fusion.inputs()[i];
+      known[in] = castScalar(inputs[i].scalar(), in->dtype());
+    }
+    return known;
+  }
+
+  // nullptr: the general one serves.
+  std::shared_ptr<FusionKernelRuntime> settledFor(
       const Fusion& fusion,
       const std::vector<EvalValue>& inputs,
       at::Device device,
-      const Key& class_key) {
+      const Key& key) {
     // Meta tensors as well: what they predict must be what a run does.
     if (!(device.is_cpu() || device.is_meta()) || !hasSymbolicDomains(fusion)) {
-      return std::nullopt;
+      return nullptr;
     }
-    Key key = class_key;
-    key.push_back(kSpecialised);
-    for (const EvalValue& input : inputs) {
-      if (input.isTensor()) {
-        const auto sizes = input.tensor().sizes();
-        key.insert(key.end(), sizes.begin(), sizes.end());
+    const auto known = knownSizes(fusion, inputs);
+    ScalarValues values(known);
+    auto& made = settled[key];
+    for (const Settled& one : made) {
+      if (guardsHold(one.guards, values)) {
+        return one.runtime;
       }
     }
-    return key;
+    if (made.size() >= kMaxSettled) {
+      return nullptr;
+    }
+    auto shapes = settleShapes(fusion, known);
+    if (!shapes.has_value()) {
+      // No elements, mostly: for exactly these sizes.
+      shapes = SettledShapes{resolveSymbolic(fusion, known), {}};
+      for (const auto& [val, value] : known) {
+        shapes->guards.push_back({{val}, {}, true, toInt(value)});
+      }
+    }
+    auto runtime = std::make_shared<FusionKernelRuntime>(*shapes->fusion, inputs, device);
+    made.push_back({std::move(shapes->guards), runtime});
+    return runtime;
   }
 
-  // What sizes decide (which dimensions broadcast, how a reshape splits and merges) is settled for
-  // a few sets of sizes, with a runtime for each; after that the general one serves.
   std::shared_ptr<FusionKernelRuntime> runtimeFor(
       const Fusion& fusion,
       const std::vector<EvalValue>& inputs,
       at::Device device,
       bool auto_schedule) {
     const Key key = classKey(inputs, device);
-    const auto settled = auto_schedule && isOptionEnabled("generated_kernels")
-        ? settledKey(fusion, inputs, device, key)
-        : std::nullopt;
-    if (settled.has_value()) {
-      const auto it = runtimes.find(*settled);
-      if (it != runtimes.end()) {
-        return it->second;
-      }
-      size_t& count = device.is_meta() ? specialised_meta : specialised;
-      if (count < kMaxSpecialised) {
-        const auto resolved = resolveSymbolic(fusion, sizesOfInputs(fusion, inputs));
-        auto runtime = std::make_shared<FusionKernelRuntime>(*resolved, inputs, device);
-        ++count;
-        return runtimes[*settled] = std::move(runtime);
+    if (auto_schedule && isOptionEnabled("generated_kernels")) {
+      if (auto runtime = settledFor(fusion, inputs, device, key); runtime != nullptr) {
+        return runtime;
       }
     }
     if (const auto it = runtimes.find(key); it != runtimes.end()) {
@@ -176,6 +205,7 @@ FusionExecutorCache::FusionExecutorCache(
       auto_schedule_(auto_schedule),
       state_(std::make_unique<State>()) {
   NVF_CHECK(fusion_ != nullptr, "FusionExecutorCache needs a Fusion");
+  state_->size_inputs = sizeInputs(*fusion_);
   checkOptionsOfEnvironment();
 }
 
@@ -196,7 +226,7 @@ FusionExecutorCache::Launch FusionExecutorCache::prepare(
     const std::vector<EvalValue>& inputs,
     std::optional<at::Device> device) {
   thread_local Key key;
-  planKey(inputs, device, key);
+  planKey(inputs, state_->size_inputs, device, key);
   Launch launch;
   {
     std::shared_lock lock(state_->mutex);
@@ -258,10 +288,18 @@ bool FusionExecutorCache::isCompiled(
     std::optional<at::Device> device) {
   const at::Device on = runDevice(*fusion_, inputs, device);
   const Key class_key = classKey(inputs, on);
-  const auto settled = State::settledKey(*fusion_, inputs, on, class_key);
   std::shared_lock lock(state_->mutex);
-  return state_->runtimes.contains(class_key) ||
-      (settled.has_value() && state_->runtimes.contains(*settled));
+  if (state_->runtimes.contains(class_key)) {
+    return true;
+  }
+  const auto it = state_->settled.find(class_key);
+  if (it == state_->settled.end()) {
+    return false;
+  }
+  ScalarValues values(state_->knownSizes(*fusion_, inputs));
+  return std::any_of(it->second.begin(), it->second.end(), [&](const auto& one) {
+    return guardsHold(one.guards, values);
+  });
 }
 
 std::string FusionExecutorCache::mostRecentSegmentedText() const {
@@ -278,7 +316,11 @@ std::string FusionExecutorCache::mostRecentKernelText() const {
 
 size_t FusionExecutorCache::numRuntimes() const {
   std::shared_lock lock(state_->mutex);
-  return state_->runtimes.size();
+  size_t count = state_->runtimes.size();
+  for (const auto& [key, made] : state_->settled) {
+    count += made.size();
+  }
+  return count;
 }
 
 } // namespace nvfuser

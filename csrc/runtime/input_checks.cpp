@@ -7,6 +7,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <algorithm>
+#include <unordered_set>
 
 namespace nvfuser {
 
@@ -119,6 +120,39 @@ void checkInputs(const Fusion& fusion, const std::vector<EvalValue>& inputs) {
     checkTensorAgainst(tv, inputs[i].tensor(), what);
     checkStrides(tv, inputs[i].tensor(), what);
   }
+}
+
+std::vector<size_t> sizeInputs(const Fusion& fusion) {
+  std::unordered_set<const Val*> seen;
+  std::vector<const Val*> open;
+  const auto need = [&](const Val* val) {
+    if (val != nullptr && !val->isConst() && seen.insert(val).second) {
+      open.push_back(val);
+    }
+  };
+  for (const TensorView* tv : fusion.tensorViews()) {
+    for (const IterDomain* id : tv->getLogicalDomain()) {
+      need(id->extent());
+      need(id->expandedExtent());
+    }
+  }
+  while (!open.empty()) {
+    const Expr* definition = open.back()->definition();
+    open.pop_back();
+    for (const Val* operand : definition != nullptr ? definition->inputs() : std::vector<Val*>{}) {
+      if (!operand->isTensor()) {
+        need(operand);
+      }
+    }
+  }
+  std::vector<size_t> result;
+  for (size_t i = 0; i < fusion.inputs().size(); ++i) {
+    const Val* in = fusion.inputs()[i];
+    if (!in->isTensor() && isIntegralType(in->dtype()) && seen.contains(in)) {
+      result.push_back(i);
+    }
+  }
+  return result;
 }
 
 std::unordered_map<const Val*, ScalarValue> sizesOfInputs(

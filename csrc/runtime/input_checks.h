@@ -14,6 +14,9 @@ namespace nvfuser {
 /// size, or strides that contradict the declared contiguity.
 void checkInputs(const Fusion& fusion, const std::vector<EvalValue>& inputs);
 
+/// The positions of the integer inputs that sizes of tensors are computed from.
+std::vector<size_t> sizeInputs(const Fusion& fusion);
+
 /// The sizes of tensor inputs: the value of each extent of their logical domains. One size for each
 /// tensor dim, so the inputs must have been checked.
 std::unordered_map<const Val*, ScalarValue> sizesOfInputs(

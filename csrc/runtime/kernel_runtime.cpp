@@ -30,6 +30,7 @@ FusionKernelRuntime::FusionKernelRuntime(
     bool is_scheduled)
     : fusion_(fusion.clone()) {
   checks_kernels_ = isOptionEnabled("check_kernels");
+  size_inputs_ = sizeInputs(*fusion_);
   if (is_scheduled) {
     makeScheduledSegment(inputs, device);
   } else {
@@ -58,7 +59,12 @@ int FusionKernelRuntime::slotOf(const Val* val) {
 }
 
 CpuSegment::SizeOf FusionKernelRuntime::sizesFrom(const std::vector<EvalValue>& inputs) const {
-  auto values = std::make_shared<ScalarValues>(sizesOfInputs(*fusion_, inputs));
+  auto known = sizesOfInputs(*fusion_, inputs);
+  for (size_t i : size_inputs_) {
+    const Val* in = fusion_->inputs()[i];
+    known[in] = castScalar(inputs[i].scalar(), in->dtype());
+  }
+  auto values = std::make_shared<ScalarValues>(std::move(known));
   return [values](const Val* val) { return values->evaluate(val); };
 }
 

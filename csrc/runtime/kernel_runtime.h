@@ -40,6 +40,7 @@ class FusionKernelRuntime {
   ~FusionKernelRuntime();
 
   /// Checks the inputs against the fusion (RuntimeError naming the input) and evaluates all sizes.
+  /// The plan is for inputs of these sizes, strides and values of sizeInputs().
   std::shared_ptr<LaunchPlan> makePlan(const std::vector<EvalValue>& inputs) const;
 
   /// Visible outputs in order. Intermediates are freed at their last use.
@@ -132,7 +133,8 @@ class FusionKernelRuntime {
   std::unordered_set<const Val*> known_with_sizes_;
   std::vector<Output> outputs_;
   int64_t random_nodes_ = 0;
-  bool checks_kernels_ = false; ///< each run compares kernels with ATen
+  std::vector<size_t> size_inputs_; ///< integer inputs that sizes depend on
+  bool checks_kernels_ = false;     ///< each run compares kernels with ATen
 };
 
 } // namespace nvfuser

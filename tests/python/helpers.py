@@ -138,7 +138,7 @@ def check_text(text: str, inputs, results, device=None) -> None:
     for new, old in zip(again, results, strict=True):
         assert new.dtype == old.dtype, text
         assert new.shape == old.shape, text
-        assert new.stride() == old.stride(), text
+        assert new.stride() == old.stride(), f"{new.shape} {new.stride()} {old.stride()} {text}"
         assert_values(new, old, message=text)
 
 

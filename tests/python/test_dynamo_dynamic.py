@@ -4,6 +4,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 from dynamo_helpers import assert_same, compiled
+from nvfuser import cache as kernel_cache
 from nvfuser.dynamo import compile_report
 from test_dynamo_transformers import Gpt, GptBlock, LlamaBlock
 from torch._dynamo.testing import CompileCounterWithBackend
@@ -119,3 +120,28 @@ def test_backend_by_counting_frames():
     for size in (4, 5, 6, 7):
         function(torch.randn(size))
     assert counter.frame_count == 1
+
+
+def kernels_made() -> tuple[int, int]:
+    info = kernel_cache.info()
+    return info["compiled"], info["from_disk"]
+
+
+@pytest.mark.kernels
+def test_one_kernel_serves_all_sizes():
+    """Reshapes to sizes that the graph does not know settle how they split, not for which sizes."""
+
+    def function(x, w):
+        b, s, e = x.shape
+        q = (x * w).view(b, s, 8, e // 8).transpose(1, 2)
+        first, second = q.chunk(2, -1)
+        y = (q * 2 + torch.cat([-second, first], -1)).transpose(1, 2).reshape(b, s, e)
+        return y * torch.rsqrt((y * y).mean(-1, keepdim=True) + 1e-5)
+
+    cases = [(torch.randn(b, s, 64), torch.randn(64)) for b, s in ((2, 16), (2, 17), (3, 20), (7, 5))]
+    function_c = torch.compile(function, backend="nvfuser", dynamic=True)
+    function_c(*cases[0])
+    before = kernels_made()
+    for case in cases:
+        torch.testing.assert_close(function_c(*case), function(*case))
+    assert kernels_made() == before
