@@ -2,7 +2,7 @@
 
 #include <codegen/cpu_preamble.h>
 #include <codegen/cpu_random.h>
-#include <codegen/cpu_text.h>
+#include <codegen/text.h>
 #include <ir/nodes.h>
 #include <lower/emitter.h>
 
@@ -141,7 +141,7 @@ class Printer {
       if (!isHandedIn(buffer)) {
         continue;
       }
-      const std::string type(cpuTypeName(buffer.dtype));
+      const std::string type(typeName(buffer.dtype));
       const bool is_read_only = buffer.kind == KernelBuffer::Kind::Input;
       text += "  " + std::string(is_read_only ? "const " : "") + type + "* __restrict b" +
           std::to_string(i) + " = (" + (is_read_only ? "const " : "") + type + "*)buffers[" +
@@ -157,10 +157,10 @@ class Printer {
     for (size_t i = 0; i < kernel_.scalars.size(); ++i) {
       const DataType dtype = kernel_.scalars[i]->dtype();
       const std::string word = "words[" + std::to_string(params.size() + i) + "]";
-      text += "  const " + std::string(cpuTypeName(dtype)) + " s" + std::to_string(i) + " = " +
+      text += "  const " + std::string(typeName(dtype)) + " s" + std::to_string(i) + " = " +
           (isFloatingPointType(dtype)
-               ? cpuCast("__builtin_bit_cast(double, " + word + ")", DataType::Double, dtype)
-               : cpuCast(word, DataType::Int, dtype)) +
+               ? castText("__builtin_bit_cast(double, " + word + ")", DataType::Double, dtype)
+               : castText(word, DataType::Int, dtype)) +
           ";\n";
     }
     for (size_t i = 0; i < kernel_.randoms.size(); ++i) {
@@ -294,7 +294,7 @@ class Printer {
       case KernelValue::Kind::Scalar:
         return "s" + std::to_string(value.number);
       case KernelValue::Kind::Constant:
-        return cpuConstant(value.constant, value.dtype);
+        return constantText(value.constant, value.dtype);
     }
     return "";
   }
@@ -310,7 +310,7 @@ class Printer {
 
   void define(const KernelValue& value, const std::string& text) {
     line(
-        "const " + std::string(cpuTypeName(value.dtype)) + " r" + std::to_string(value.number) +
+        "const " + std::string(typeName(value.dtype)) + " r" + std::to_string(value.number) +
         " = " + text + ";");
   }
 
@@ -411,45 +411,45 @@ class Printer {
     if (compute.expr->traits().pointwise) {
       const bool may_fail = mayDivideByZero(compute.expr);
       const std::string report = may_fail ? "error, " + numberOf(compute.expr) : "";
-      define(compute.out, cpuPointwise(compute.expr, operands, report));
+      define(compute.out, pointwiseText(compute.expr, operands, report));
     } else if (operands.size() == 1) {
-      define(compute.out, cpuCast(operands[0], compute.operands[0].dtype, dtype));
+      define(compute.out, castText(operands[0], compute.operands[0].dtype, dtype));
     } else {
       // A counted sequence: number, start, step.
       const DataType wide = isFloatingPointType(dtype) ? DataType::Double : DataType::Int;
       const auto widened = [&](size_t i) {
-        return cpuCast(operands[i], compute.operands[i].dtype, wide);
+        return castText(operands[i], compute.operands[i].dtype, wide);
       };
       define(
           compute.out,
-          cpuCast("(" + widened(1) + " + " + widened(2) + " * " + widened(0) + ")", wide, dtype));
+          castText("(" + widened(1) + " + " + widened(2) + " * " + widened(0) + ")", wide, dtype));
     }
   }
 
   void print(const KernelLoad& load) {
-    const std::string value = cpuCast(
+    const std::string value = castText(
         element(load.buffer, load.index), kernel_.buffers[load.buffer].dtype, load.out.dtype);
     if (load.condition == nullptr) {
       define(load.out, value);
       return;
     }
-    const std::string type(cpuTypeName(load.out.dtype));
+    const std::string type(typeName(load.out.dtype));
     define(load.out, indexText(load.condition) + " ? " + value + " : " + type + "{}");
   }
 
   void print(const KernelStore& store) {
     const std::string text = element(store.buffer, store.index) + " = " +
-        cpuCast(this->text(store.value), store.value.dtype, kernel_.buffers[store.buffer].dtype) +
+        castText(this->text(store.value), store.value.dtype, kernel_.buffers[store.buffer].dtype) +
         ";";
     line(store.condition == nullptr ? text : "if (" + indexText(store.condition) + ") " + text);
   }
 
   void print(const KernelDeclare& declare) {
     const KernelBuffer& buffer = kernel_.buffers[declare.buffer];
-    const std::string type(cpuTypeName(buffer.dtype));
+    const std::string type(typeName(buffer.dtype));
     const std::string name = "a" + std::to_string(declare.buffer);
     const std::string init = declare.neutral_of.has_value()
-        ? cpuReductionInit(*declare.neutral_of, buffer.dtype)
+        ? reductionInit(*declare.neutral_of, buffer.dtype)
         : type + "{}";
     if (buffer.kind == KernelBuffer::Kind::Accumulator) {
       line(type + " " + name + " = " + init + ";");
@@ -472,37 +472,37 @@ class Printer {
   void print(const KernelAccumulate& accumulate) {
     const DataType dtype = kernel_.buffers[accumulate.buffer].dtype;
     const std::string target = element(accumulate.buffer, accumulate.index);
-    const std::string value = cpuCast(this->text(accumulate.value), accumulate.value.dtype, dtype);
+    const std::string value = castText(this->text(accumulate.value), accumulate.value.dtype, dtype);
     if (accumulate.condition == nullptr) {
-      line(target + " = " + cpuReductionCombine(accumulate.type, dtype, target, value) + ";");
+      line(target + " = " + reductionCombine(accumulate.type, dtype, target, value) + ";");
       return;
     }
     const std::string condition = indexText(accumulate.condition);
     if (accumulate.index != nullptr) {
       line(
           "if (" + condition + ") " + target + " = " +
-          cpuReductionCombine(accumulate.type, dtype, target, value) + ";");
+          reductionCombine(accumulate.type, dtype, target, value) + ";");
       return;
     }
     // Without a branch, so that it is a reduction in OpenMP's sense.
     const std::string chosen =
-        "(" + condition + " ? " + value + " : " + cpuReductionInit(accumulate.type, dtype) + ")";
-    line(target + " = " + cpuReductionCombine(accumulate.type, dtype, target, chosen) + ";");
+        "(" + condition + " ? " + value + " : " + reductionInit(accumulate.type, dtype) + ")";
+    line(target + " = " + reductionCombine(accumulate.type, dtype, target, chosen) + ";");
   }
 
   void print(const KernelSelect& select) {
     define(
         select.out,
         indexText(select.condition) + " ? " + text(select.yes) + " : " +
-            cpuCast(text(select.no), select.no.dtype, select.out.dtype));
+            castText(text(select.no), select.no.dtype, select.out.dtype));
   }
 
   void print(const KernelFromIndex& from) {
-    define(from.out, cpuCast(indexText(from.index), DataType::Index, from.out.dtype));
+    define(from.out, castText(indexText(from.index), DataType::Index, from.out.dtype));
   }
 
   void print(const KernelPosition& position) {
-    const std::string raw = cpuCast(text(position.value), position.value.dtype, DataType::Index);
+    const std::string raw = castText(text(position.value), position.value.dtype, DataType::Index);
     const std::string extent = indexText(position.extent);
     const std::string name = "r" + std::to_string(position.out.number);
     line("long " + name + " = " + raw + ";");
@@ -538,7 +538,7 @@ CpuKernelText printCpuKernel(const Kernel& kernel) {
 }
 
 std::string whyNotOnCpu(const Expr* expr) {
-  return cpuWhyNot(expr).value_or("");
+  return whyNoText(expr).value_or("");
 }
 
 } // namespace nvfuser

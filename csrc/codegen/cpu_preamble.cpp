@@ -64,6 +64,10 @@ static inline nvf_half nvf_to_half(float x) {
 )";
 
 constexpr const char* kFunctions = R"(
+static inline float nvf_inff() { return __builtin_inff(); }
+static inline float nvf_nanf() { return __builtin_nanf(""); }
+static inline double nvf_inf() { return __builtin_inf(); }
+static inline double nvf_nan() { return __builtin_nan(""); }
 #define NVF_MATH(T, s) \
 static inline T nvf_abs(T x) { return __builtin_fabs##s(x); } \
 static inline T nvf_ceil(T x) { return __builtin_ceil##s(x); } \
@@ -189,6 +193,29 @@ static inline long nvf_bottom(long a, long b) { return a < b ? a : b; }
 
 std::string cpuPreamble() {
   return std::string(kLibrary) + kTypes + kFunctions;
+}
+
+std::string_view cpuOmpReduction(ReductionType type, DataType dtype) {
+  if (dtype == DataType::Half || dtype == DataType::BFloat16) {
+    return "";
+  }
+  const bool is_bool = dtype == DataType::Bool;
+  switch (type) {
+    case ReductionType::Sum:
+      return is_bool ? "|" : "+";
+    case ReductionType::Prod:
+      return is_bool ? "&" : "*";
+    case ReductionType::Max:
+      return is_bool ? "|" : isFloatingPointType(dtype) ? "nvf_top" : "max";
+    case ReductionType::Min:
+      return is_bool ? "&" : isFloatingPointType(dtype) ? "nvf_bottom" : "min";
+  }
+  return "";
+}
+
+std::vector<std::string> cpuTextFlags() {
+  // Eager rounds a product before it is added: inf - inf must stay NaN, x * y - x * y must be 0.
+  return {"-fwrapv", "-ffp-contract=off"};
 }
 
 } // namespace nvfuser

@@ -1,6 +1,6 @@
 #include <codegen/cpu_random.h>
 
-#include <codegen/cpu_text.h>
+#include <codegen/text.h>
 #include <ir/random_nodes.h>
 
 #include <set>
@@ -198,8 +198,8 @@ std::string filledIn(const char* pattern, DataType dtype) {
   text = replaced(text, "WIDTH", std::to_string(width));
   text = replaced(text, "SHIFT", wide ? "1" : "2");
   text = replaced(text, "BLOCKS", std::to_string(kRandomPiece / width + 1));
-  text = replaced(text, "AS_TYPE", wide ? "x" : cpuCast("((float)x)", DataType::Float, dtype));
-  text = replaced(text, "TYPE", cpuTypeName(dtype));
+  text = replaced(text, "AS_TYPE", wide ? "x" : castText("((float)x)", DataType::Float, dtype));
+  text = replaced(text, "TYPE", typeName(dtype));
   return replaced(text, "NAME", nameOf(dtype));
 }
 
@@ -246,7 +246,7 @@ std::string cpuRandomPiece(
     const std::string& first,
     const std::string& count) {
   const RandomSource& source = kernel.randoms.at(number);
-  const std::string type(cpuTypeName(dtypeOf(source)));
+  const std::string type(typeName(dtypeOf(source)));
   // Whole blocks are made: the first and the last one may be needed in part.
   const int length = kRandomPiece + widthOf(dtypeOf(source));
   return "alignas(64) " + type + " " + name + "_[" + std::to_string(length) + "]; const " + type +

@@ -1,5 +1,5 @@
 #include <analysis/scalar_values.h>
-#include <codegen/cpu_text.h>
+#include <codegen/cpu_preamble.h>
 #include <ir/nodes.h>
 #include <ir/options.h>
 #include <passes/number_random_nodes.h>

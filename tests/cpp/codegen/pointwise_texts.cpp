@@ -1,6 +1,6 @@
 // The texts that kernels for the CPU get from the rows of the pointwise table.
 #include <codegen/cpu_preamble.h>
-#include <codegen/cpu_text.h>
+#include <codegen/text.h>
 #include <lower/emitter.h>
 #include <ops/pointwise.h>
 
@@ -60,8 +60,8 @@ class PointwiseTexts : public IrTest {
     try {
       const Expr* expr = build()->definition();
       const std::string report = mayDivideByZero(expr) ? "error, 1" : "";
-      const std::string text = cpuPointwise(expr, operands, report);
-      EXPECT_EQ(text.empty(), cpuWhyNot(expr).has_value()) << expr->toString();
+      const std::string text = pointwiseText(expr, operands, report);
+      EXPECT_EQ(text.empty(), whyNoText(expr).has_value()) << expr->toString();
       return text;
     } catch (const UserError&) {
       return "";
@@ -125,12 +125,12 @@ TEST_F(PointwiseTexts, OfDearRowsCallFunctions) {
 }
 
 TEST(CpuConstants, AreExact) {
-  EXPECT_EQ(cpuConstant(int64_t{3}, DataType::Int), "3L");
-  EXPECT_EQ(cpuConstant(int64_t{-3}, DataType::Int32), "(-3)");
-  EXPECT_EQ(cpuConstant((int64_t{1} << 32) + 5, DataType::Int32), "5");
-  EXPECT_EQ(cpuConstant(int64_t{-1}, DataType::UInt64), "18446744073709551615UL");
-  EXPECT_EQ(cpuConstant(0.1, DataType::Double), "(0x1.999999999999ap-4)");
-  EXPECT_EQ(cpuConstant(true, DataType::Bool), "true");
+  EXPECT_EQ(constantText(int64_t{3}, DataType::Int), "3L");
+  EXPECT_EQ(constantText(int64_t{-3}, DataType::Int32), "(-3)");
+  EXPECT_EQ(constantText((int64_t{1} << 32) + 5, DataType::Int32), "5");
+  EXPECT_EQ(constantText(int64_t{-1}, DataType::UInt64), "18446744073709551615UL");
+  EXPECT_EQ(constantText(0.1, DataType::Double), "(0x1.999999999999ap-4)");
+  EXPECT_EQ(constantText(true, DataType::Bool), "true");
 }
 
 } // namespace nvfuser

@@ -1,4 +1,4 @@
-#include <codegen/cpu_text.h>
+#include <codegen/text.h>
 
 #include <algorithm>
 #include <cctype>
@@ -104,7 +104,7 @@ std::string unary(UnaryOpType type, const std::string& x, DataType dtype) {
   return filledIn(pointwiseRow(type).code, {x});
 }
 
-// `report` as for cpuPointwise().
+// `report` as for pointwiseText().
 std::string binary(
     BinaryOpType type,
     std::vector<std::string> args,
@@ -147,7 +147,7 @@ std::string power(const Expr* expr, const std::vector<std::string>& args, DataTy
   }
   const double number = toDouble(exponent->value());
   const std::string& x = args[0];
-  const std::string one = "(" + std::string(cpuTypeName(dtype)) + ")1";
+  const std::string one = "(" + std::string(typeName(dtype)) + ")1";
   const std::string square = "(" + x + " * " + x + ")";
   return number == 2   ? square
       : number == 3    ? "(" + square + " * " + x + ")"
@@ -176,19 +176,19 @@ std::vector<std::string> widened(
   std::vector<std::string> result;
   for (size_t i = 0; i < operands.size(); ++i) {
     // Through the exact type first: a number beside a half tensor is rounded to it, as in eager.
-    const std::string rounded = cpuCast(operands[i], expr->inputs()[i]->dtype(), dtype);
-    result.push_back(cpuCast(rounded, dtype, workType(dtype)));
+    const std::string rounded = castText(operands[i], expr->inputs()[i]->dtype(), dtype);
+    result.push_back(castText(rounded, dtype, workType(dtype)));
   }
   return result;
 }
 
 bool isSupported(DataType dtype) {
-  return !cpuTypeName(dtype).empty();
+  return !typeName(dtype).empty();
 }
 
 } // namespace
 
-std::string_view cpuTypeName(DataType dtype) {
+std::string_view typeName(DataType dtype) {
   switch (dtype) {
     case DataType::Double:
       return "double";
@@ -212,9 +212,9 @@ std::string_view cpuTypeName(DataType dtype) {
   }
 }
 
-std::string cpuConstant(const ScalarValue& value, DataType dtype) {
+std::string constantText(const ScalarValue& value, DataType dtype) {
   if (isHalf(dtype)) {
-    return cpuCast(cpuConstant(value, DataType::Float), DataType::Float, dtype);
+    return castText(constantText(value, DataType::Float), DataType::Float, dtype);
   }
   if (dtype == DataType::Bool) {
     return toBool(value) ? "true" : "false";
@@ -229,7 +229,7 @@ std::string cpuConstant(const ScalarValue& value, DataType dtype) {
       return "(-9223372036854775807L - 1L)";
     }
     if (dtype == DataType::Int32 && number != static_cast<int32_t>(number)) {
-      return cpuConstant(ScalarValue(int64_t{static_cast<int32_t>(number)}), dtype);
+      return constantText(ScalarValue(int64_t{static_cast<int32_t>(number)}), dtype);
     }
     if (dtype == DataType::Int32 && number == std::numeric_limits<int32_t>::min()) {
       return "(-2147483647 - 1)";
@@ -240,10 +240,10 @@ std::string cpuConstant(const ScalarValue& value, DataType dtype) {
   const double number = toDouble(value);
   const char* suffix = dtype == DataType::Float ? "f" : "";
   if (std::isnan(number)) {
-    return std::string("__builtin_nan") + suffix + "(\"\")";
+    return std::string("nvf_nan") + suffix + "()";
   }
   if (std::isinf(number)) {
-    return std::string(number < 0 ? "(-" : "(") + "__builtin_inf" + suffix + "())";
+    return std::string(number < 0 ? "(-" : "(") + "nvf_inf" + suffix + "())";
   }
   char text[64];
   if (dtype == DataType::Float) {
@@ -254,14 +254,14 @@ std::string cpuConstant(const ScalarValue& value, DataType dtype) {
   return text;
 }
 
-std::string cpuCast(std::string_view text, DataType from, DataType to) {
+std::string castText(std::string_view text, DataType from, DataType to) {
   const std::string x(text);
   if (from == to || (isWideInt(from) && isWideInt(to))) {
     return x;
   }
   if (isHalf(from)) {
     const char* widen = from == DataType::Half ? "nvf_from_half(" : "nvf_from_bf16(";
-    return cpuCast(widen + x + ")", DataType::Float, to);
+    return castText(widen + x + ")", DataType::Float, to);
   }
   if (to == DataType::Half) {
     return "nvf_to_half((float)(" + x + "))";
@@ -275,7 +275,7 @@ std::string cpuCast(std::string_view text, DataType from, DataType to) {
   if (isFloatingPointType(from) && (isWideInt(to) || to == DataType::Int32)) {
     return call(to == DataType::Int32 ? "nvf_to_int" : "nvf_to_long", {x});
   }
-  return "((" + std::string(cpuTypeName(to)) + ")(" + x + "))";
+  return "((" + std::string(typeName(to)) + ")(" + x + "))";
 }
 
 namespace {
@@ -298,7 +298,7 @@ bool isForUnsigned(const Expr* expr) {
 
 } // namespace
 
-std::optional<std::string> cpuWhyNot(const Expr* expr) {
+std::optional<std::string> whyNoText(const Expr* expr) {
   for (const auto* list : {&expr->inputs(), &expr->outputs()}) {
     for (const Val* val : *list) {
       if (!isSupported(val->dtype())) {
@@ -317,14 +317,14 @@ std::optional<std::string> cpuWhyNot(const Expr* expr) {
     return std::nullopt;
   }
   const std::vector<std::string> names(expr->inputs().size(), "x");
-  if (cpuPointwise(expr, names).empty()) {
+  if (pointwiseText(expr, names).empty()) {
     return std::string(expr->opName()) + " has no text for " +
         std::string(dataTypeName(operandType(expr)));
   }
   return std::nullopt;
 }
 
-std::string cpuPointwise(
+std::string pointwiseText(
     const Expr* expr,
     const std::vector<std::string>& operands,
     const std::string& report) {
@@ -333,13 +333,13 @@ std::string cpuPointwise(
     const DataType in = expr->input(0)->dtype();
     if (op->type() == UnaryOpType::Cast) {
       // The core of the C language: of half types by way of float.
-      return out == in ? operands[0] : cpuCast(operands[0], in, out);
+      return out == in ? operands[0] : castText(operands[0], in, out);
     }
     const auto args = widened(expr, operands, in);
     const DataType work = workType(in);
     const std::string text = unary(op->type(), args[0], work);
     const bool is_test = out == DataType::Bool;
-    return text.empty() ? "" : cpuCast(text, is_test ? DataType::Bool : work, out);
+    return text.empty() ? "" : castText(text, is_test ? DataType::Bool : work, out);
   }
   if (const auto* op = dynamic_cast<const BinaryOp*>(expr)) {
     const DataType in = operandType(expr);
@@ -350,7 +350,7 @@ std::string cpuPointwise(
       text = binary(op->type(), args, work, report);
     }
     const bool is_test = out == DataType::Bool;
-    return text.empty() ? "" : cpuCast(text, is_test ? DataType::Bool : work, out);
+    return text.empty() ? "" : castText(text, is_test ? DataType::Bool : work, out);
   }
   const auto* op = dynamic_cast<const TernaryOp*>(expr);
   if (op == nullptr) {
@@ -358,18 +358,18 @@ std::string cpuPointwise(
   }
   const DataType work = workType(out);
   const auto as = [&](size_t i) {
-    return cpuCast(cpuCast(operands[i], expr->inputs()[i]->dtype(), out), out, work);
+    return castText(castText(operands[i], expr->inputs()[i]->dtype(), out), out, work);
   };
   switch (op->type()) {
     case TernaryOpType::Where: {
       const std::string condition =
-          cpuCast(operands[0], expr->inputs()[0]->dtype(), DataType::Bool);
-      return "(" + condition + " ? " + cpuCast(operands[1], expr->inputs()[1]->dtype(), out) +
-          " : " + cpuCast(operands[2], expr->inputs()[2]->dtype(), out) + ")";
+          castText(operands[0], expr->inputs()[0]->dtype(), DataType::Bool);
+      return "(" + condition + " ? " + castText(operands[1], expr->inputs()[1]->dtype(), out) +
+          " : " + castText(operands[2], expr->inputs()[2]->dtype(), out) + ")";
     }
     case TernaryOpType::Lerp:
       return work == DataType::Bool ? ""
-                                    : cpuCast(call("nvf_lerp", {as(0), as(1), as(2)}), work, out);
+                                    : castText(call("nvf_lerp", {as(0), as(1), as(2)}), work, out);
     case TernaryOpType::Threshold: {
       // Compared as eager compares a tensor and a number.
       const DataType number = expr->inputs()[1]->dtype();
@@ -378,9 +378,9 @@ std::string cpuPointwise(
           : work == DataType::Bool                       ? number
                                                          : work;
       const bool is_wider = meeting != work;
-      const std::string bound = is_wider ? cpuCast(operands[1], number, meeting) : as(1);
-      return "(" + cpuCast(as(0), work, meeting) + " > " + bound + " ? " +
-          cpuCast(as(0), work, out) + " : " + cpuCast(as(2), work, out) + ")";
+      const std::string bound = is_wider ? castText(operands[1], number, meeting) : as(1);
+      return "(" + castText(as(0), work, meeting) + " > " + bound + " ? " +
+          castText(as(0), work, out) + " : " + castText(as(2), work, out) + ")";
     }
     case TernaryOpType::Clamp: {
       if (work == DataType::Bool) {
@@ -394,25 +394,25 @@ std::string cpuPointwise(
       if (expr->operands()[2].val != nullptr) {
         text = call("nvf_fmin", {text, as(next)});
       }
-      return cpuCast(text, work, out);
+      return castText(text, work, out);
     }
   }
   return "";
 }
 
-std::string cpuReductionInit(ReductionType type, DataType dtype) {
+std::string reductionInit(ReductionType type, DataType dtype) {
   const bool real = isFloatingPointType(dtype);
   const double infinity = std::numeric_limits<double>::infinity();
   switch (type) {
     case ReductionType::Sum:
-      return cpuConstant(ScalarValue(int64_t{0}), dtype);
+      return constantText(ScalarValue(int64_t{0}), dtype);
     case ReductionType::Prod:
-      return cpuConstant(ScalarValue(int64_t{1}), dtype);
+      return constantText(ScalarValue(int64_t{1}), dtype);
     case ReductionType::Max:
     case ReductionType::Min: {
       const bool is_max = type == ReductionType::Max;
       if (real) {
-        return cpuConstant(ScalarValue(is_max ? -infinity : infinity), dtype);
+        return constantText(ScalarValue(is_max ? -infinity : infinity), dtype);
       }
       if (dtype == DataType::Bool) {
         return is_max ? "false" : "true";
@@ -422,20 +422,20 @@ std::string cpuReductionInit(ReductionType type, DataType dtype) {
           narrow ? std::numeric_limits<int32_t>::min() : std::numeric_limits<int64_t>::min();
       const int64_t high =
           narrow ? std::numeric_limits<int32_t>::max() : std::numeric_limits<int64_t>::max();
-      return cpuConstant(ScalarValue(is_max ? low : high), dtype);
+      return constantText(ScalarValue(is_max ? low : high), dtype);
     }
   }
   return "";
 }
 
-std::string cpuReductionCombine(
+std::string reductionCombine(
     ReductionType type,
     DataType dtype,
     std::string_view accumulator,
     std::string_view element) {
   const DataType work = workType(dtype);
   const std::vector<std::string> args = {
-      cpuCast(accumulator, dtype, work), cpuCast(element, dtype, work)};
+      castText(accumulator, dtype, work), castText(element, dtype, work)};
   const bool is_bool = dtype == DataType::Bool;
   std::string text;
   switch (type) {
@@ -452,30 +452,7 @@ std::string cpuReductionCombine(
       text = is_bool ? infix(args, "&") : call("nvf_bottom", args);
       break;
   }
-  return cpuCast(text, work, dtype);
-}
-
-std::string_view cpuOmpReduction(ReductionType type, DataType dtype) {
-  if (isHalf(dtype)) {
-    return "";
-  }
-  const bool is_bool = dtype == DataType::Bool;
-  switch (type) {
-    case ReductionType::Sum:
-      return is_bool ? "|" : "+";
-    case ReductionType::Prod:
-      return is_bool ? "&" : "*";
-    case ReductionType::Max:
-      return is_bool ? "|" : isFloatingPointType(dtype) ? "nvf_top" : "max";
-    case ReductionType::Min:
-      return is_bool ? "&" : isFloatingPointType(dtype) ? "nvf_bottom" : "min";
-  }
-  return "";
-}
-
-std::vector<std::string> cpuTextFlags() {
-  // Eager rounds a product before it is added: inf - inf must stay NaN, x * y - x * y must be 0.
-  return {"-fwrapv", "-ffp-contract=off"};
+  return castText(text, work, dtype);
 }
 
 } // namespace nvfuser
