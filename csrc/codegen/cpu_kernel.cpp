@@ -2,6 +2,7 @@
 
 #include <codegen/cpu_preamble.h>
 #include <codegen/cpu_random.h>
+#include <codegen/kernel_printer.h>
 #include <codegen/text.h>
 #include <ir/nodes.h>
 #include <lower/emitter.h>
@@ -34,25 +35,6 @@ bool containsPosition(const KernelBody& body) {
   });
 }
 
-bool dependsOn(Index index, Index part) {
-  return index != nullptr &&
-      (index == part || dependsOn(index->a, part) || dependsOn(index->b, part));
-}
-
-// Whether the next round's element is the next one in memory.
-bool isConsecutive(Index index, Index variable) {
-  if (index == variable) {
-    return true;
-  }
-  if (index->op == IndexOp::Add) {
-    const bool in_a = dependsOn(index->a, variable);
-    const bool in_b = dependsOn(index->b, variable);
-    return in_a != in_b && isConsecutive(in_a ? index->a : index->b, variable);
-  }
-  return index->op == IndexOp::Sub && !dependsOn(index->b, variable) &&
-      isConsecutive(index->a, variable);
-}
-
 // Single stores beat the processor's scatters.
 bool scatters(const KernelLoop& loop) {
   return std::any_of(loop.body.begin(), loop.body.end(), [&](const auto& node) {
@@ -62,21 +44,9 @@ bool scatters(const KernelLoop& loop) {
   });
 }
 
-bool dependsOnRegister(Index index) {
-  return index != nullptr &&
-      (index->op == IndexOp::Value || dependsOnRegister(index->a) || dependsOnRegister(index->b));
-}
-
-bool mayLieOutside(Index index) {
-  return index != nullptr &&
-      (index->op == IndexOp::Sub || index->op == IndexOp::Value ||
-       (index->op == IndexOp::Constant && index->number < 0) || mayLieOutside(index->a) ||
-       mayLieOutside(index->b));
-}
-
-class Printer {
+class Printer : public KernelPrinter {
  public:
-  explicit Printer(const Kernel& kernel) : kernel_(kernel) {
+  explicit Printer(const Kernel& kernel) : KernelPrinter(kernel, {"long", "L", false}) {
     const size_t words = randomWords() + kRandomWords * kernel.randoms.size();
     for (size_t i = 0; i < kernel.buffers.size(); ++i) {
       const KernelBuffer& buffer = kernel.buffers[i];
@@ -101,35 +71,25 @@ class Printer {
   }
 
  private:
-  struct Scope {
-    std::string definitions; ///< of indices, at the head of the body
-    std::map<Index, std::string> names;
-    std::string text;
-  };
+  using KernelPrinter::print;
+
+  void node(const KernelNode& node) override {
+    std::visit([this](const auto& what) { print(what); }, node.what);
+  }
+  std::string divisionReport(const Expr* expr) const override {
+    return "error, " + numberOf(expr);
+  }
+  // Only other targets have threads that share memory.
+  void print(const KernelSync& /*sync*/) {
+    NVF_ERROR(false, "a kernel for the CPU has no blocks of threads");
+  }
+  void print(const KernelBlockReduce& /*reduce*/) {
+    NVF_ERROR(false, "a kernel for the CPU has no blocks of threads");
+  }
 
   static bool isOnStack(const KernelBuffer& buffer) {
     return isConstant(buffer.size) &&
         buffer.size->number * dataTypeSizeBits(buffer.dtype) / 8 <= kStackArrayBytes;
-  }
-
-  static bool isHandedIn(const KernelBuffer& buffer) {
-    return buffer.kind == KernelBuffer::Kind::Input || buffer.kind == KernelBuffer::Kind::Output ||
-        buffer.kind == KernelBuffer::Kind::Workspace;
-  }
-
-  // The first word of the first random source.
-  size_t randomWords() const {
-    return kernel_.indices.params().size() + kernel_.scalars.size();
-  }
-
-  int here() const {
-    return static_cast<int>(scopes_.size()) - 1;
-  }
-  std::string& out() {
-    return scopes_.back().text;
-  }
-  void line(const std::string& text) {
-    out() += std::string(2 * scopes_.size(), ' ') + text + "\n";
   }
 
   std::string stage(const KernelStage& stage, size_t number) {
@@ -150,19 +110,7 @@ class Printer {
     if (!kernel_.positions.empty()) {
       text += "  long* error = (long*)buffers[" + std::to_string(place) + "];\n";
     }
-    const auto& params = kernel_.indices.params();
-    for (size_t i = 0; i < params.size(); ++i) {
-      text += "  const long p" + std::to_string(i) + " = words[" + std::to_string(i) + "];\n";
-    }
-    for (size_t i = 0; i < kernel_.scalars.size(); ++i) {
-      const DataType dtype = kernel_.scalars[i]->dtype();
-      const std::string word = "words[" + std::to_string(params.size() + i) + "]";
-      text += "  const " + std::string(typeName(dtype)) + " s" + std::to_string(i) + " = " +
-          (isFloatingPointType(dtype)
-               ? castText("__builtin_bit_cast(double, " + word + ")", DataType::Double, dtype)
-               : castText(word, DataType::Int, dtype)) +
-          ";\n";
-    }
+    text += wordDefinitions("words", "__builtin_bit_cast(double, ");
     for (size_t i = 0; i < kernel_.randoms.size(); ++i) {
       text += "  " + cpuRandomSource(static_cast<int>(i), randomWords() + kRandomWords * i) + "\n";
     }
@@ -170,133 +118,16 @@ class Printer {
     if (!parallel) {
       text += closed(stage.body);
     } else {
-      scopes_.emplace_back();
+      openScope();
       nodes(stage.prologue);
       const std::string variable = indexText(stage.variable);
       const std::string inner = closed(stage.body);
       line(
           "for (long " + variable + " = begin; " + variable + " < end; ++" + variable + ") {\n" +
-          inner + std::string(2 * scopes_.size(), ' ') + "}");
+          inner + indent() + "}");
       text += finishedScope();
     }
     return text + "}\n";
-  }
-
-  // The text of a body in a scope of its own.
-  std::string closed(const KernelBody& body) {
-    scopes_.emplace_back();
-    nodes(body);
-    return finishedScope();
-  }
-
-  std::string finishedScope() {
-    std::string text = scopes_.back().definitions + scopes_.back().text;
-    scopes_.pop_back();
-    return text;
-  }
-
-  void nodes(const KernelBody& body) {
-    for (const auto& node : body) {
-      std::visit([this](const auto& what) { print(what); }, node->what);
-    }
-  }
-
-  // --- indices ---
-
-  std::string indexText(Index index) {
-    switch (index->op) {
-      case IndexOp::Constant:
-        return std::to_string(index->number) + "L";
-      case IndexOp::Loop:
-        return "l" + std::to_string(index->number);
-      case IndexOp::Param:
-        return "p" + std::to_string(index->number);
-      case IndexOp::Value:
-        return "r" + std::to_string(index->number);
-      default:
-        break;
-    }
-    if (index->depth < here() && !dependsOnRegister(index)) {
-      return definedOutside(index);
-    }
-    return operation(index);
-  }
-
-  // Computed once, at the head of the loop body whose variable it changes with.
-  std::string definedOutside(Index index) {
-    Scope& scope = scopes_.at(index->depth);
-    const auto it = scope.names.find(index);
-    if (it != scope.names.end()) {
-      return it->second;
-    }
-    const std::string text = operationAt(index, index->depth);
-    const std::string name = "x" + std::to_string(next_index_++);
-    Scope& owner = scopes_.at(index->depth);
-    owner.definitions +=
-        std::string(2 * (index->depth + 1), ' ') + "const long " + name + " = " + text + ";\n";
-    owner.names[index] = name;
-    return name;
-  }
-
-  std::string operationAt(Index index, int depth) {
-    const auto part = [&](Index operand) {
-      const bool is_leaf = operand->a == nullptr;
-      if (is_leaf) {
-        return indexText(operand);
-      }
-      return operand->depth < depth ? definedOutside(operand) : operationAt(operand, depth);
-    };
-    return combined(index, part(index->a), part(index->b));
-  }
-
-  std::string operation(Index index) {
-    return combined(index, indexText(index->a), indexText(index->b));
-  }
-
-  static std::string combined(Index index, const std::string& a, const std::string& b) {
-    // Sizes may be 0 where no loop protects a division by them: outside of all loops, and where the
-    // index may lie outside of its dimension.
-    const bool unprotected =
-        !isConstant(index->b) && (index->depth == 0 || mayLieOutside(index->a));
-    switch (index->op) {
-      case IndexOp::Add:
-        return "(" + a + " + " + b + ")";
-      case IndexOp::Sub:
-        return "(" + a + " - " + b + ")";
-      case IndexOp::Mul:
-        return "(" + a + " * " + b + ")";
-      case IndexOp::Div:
-        return unprotected ? "(" + b + " == 0 ? 0 : " + a + " / " + b + ")"
-                           : "(" + a + " / " + b + ")";
-      case IndexOp::Mod:
-        return unprotected ? "(" + b + " == 0 ? 0 : " + a + " % " + b + ")"
-                           : "(" + a + " % " + b + ")";
-      case IndexOp::Min:
-        return "(" + a + " < " + b + " ? " + a + " : " + b + ")";
-      case IndexOp::Max:
-        return "(" + a + " > " + b + " ? " + a + " : " + b + ")";
-      case IndexOp::Lt:
-        return "(" + a + " < " + b + ")";
-      case IndexOp::And:
-        return "(" + a + " & " + b + ")";
-      default:
-        NVF_ERROR(false, "an index without operands");
-        return "";
-    }
-  }
-
-  // --- statements ---
-
-  std::string text(const KernelValue& value) {
-    switch (value.kind) {
-      case KernelValue::Kind::Register:
-        return "r" + std::to_string(value.number);
-      case KernelValue::Kind::Scalar:
-        return "s" + std::to_string(value.number);
-      case KernelValue::Kind::Constant:
-        return constantText(value.constant, value.dtype);
-    }
-    return "";
   }
 
   std::string element(int buffer, Index index) {
@@ -306,12 +137,6 @@ class Printer {
     }
     const char* prefix = b.kind == KernelBuffer::Kind::Array ? "a" : "b";
     return prefix + std::to_string(buffer) + "[" + indexText(index) + "]";
-  }
-
-  void define(const KernelValue& value, const std::string& text) {
-    line(
-        "const " + std::string(typeName(value.dtype)) + " r" + std::to_string(value.number) +
-        " = " + text + ";");
   }
 
   void print(const KernelLoop& loop) {
@@ -342,7 +167,7 @@ class Printer {
     const std::string inner = closed(loop.body);
     line(
         "for (long " + variable + " = " + start + "; " + variable + " < " + stop + "; ++" +
-        variable + ") {\n" + inner + std::string(2 * scopes_.size(), ' ') + "}");
+        variable + ") {\n" + inner + indent() + "}");
     if (in_pieces) {
       line("}");
       pieces_.clear();
@@ -400,30 +225,6 @@ class Printer {
         element(copy.target, copy.target_index) + ", " + indexText(copy.target_stride) + ", &" +
         element(copy.source, copy.source_index) + ", " + indexText(copy.source_stride) + ", " +
         indexText(copy.rows) + ", " + indexText(copy.columns) + ");");
-  }
-
-  void print(const KernelCompute& compute) {
-    std::vector<std::string> operands;
-    for (const KernelValue& operand : compute.operands) {
-      operands.push_back(text(operand));
-    }
-    const DataType dtype = compute.out.dtype;
-    if (compute.expr->traits().pointwise) {
-      const bool may_fail = mayDivideByZero(compute.expr);
-      const std::string report = may_fail ? "error, " + numberOf(compute.expr) : "";
-      define(compute.out, pointwiseText(compute.expr, operands, report));
-    } else if (operands.size() == 1) {
-      define(compute.out, castText(operands[0], compute.operands[0].dtype, dtype));
-    } else {
-      // A counted sequence: number, start, step.
-      const DataType wide = isFloatingPointType(dtype) ? DataType::Double : DataType::Int;
-      const auto widened = [&](size_t i) {
-        return castText(operands[i], compute.operands[i].dtype, wide);
-      };
-      define(
-          compute.out,
-          castText("(" + widened(1) + " + " + widened(2) + " * " + widened(0) + ")", wide, dtype));
-    }
   }
 
   void print(const KernelLoad& load) {
@@ -490,17 +291,6 @@ class Printer {
     line(target + " = " + reductionCombine(accumulate.type, dtype, target, chosen) + ";");
   }
 
-  void print(const KernelSelect& select) {
-    define(
-        select.out,
-        indexText(select.condition) + " ? " + text(select.yes) + " : " +
-            castText(text(select.no), select.no.dtype, select.out.dtype));
-  }
-
-  void print(const KernelFromIndex& from) {
-    define(from.out, castText(indexText(from.index), DataType::Index, from.out.dtype));
-  }
-
   void print(const KernelPosition& position) {
     const std::string raw = castText(text(position.value), position.value.dtype, DataType::Index);
     const std::string extent = indexText(position.extent);
@@ -516,19 +306,10 @@ class Printer {
         "true) *error = " + numberOf(position.expr) + "; " + name + " = -1; }");
   }
 
-  // The number by which the launch knows the node.
-  std::string numberOf(const Expr* expr) const {
-    const auto& nodes = kernel_.positions;
-    return std::to_string(std::find(nodes.begin(), nodes.end(), expr) - nodes.begin() + 1);
-  }
-
-  const Kernel& kernel_;
   CpuKernelText result_;
   std::map<int, size_t> scratch_words_;
   std::map<int, std::string> pieces_; ///< of registers that hold random numbers: where they lie
   std::set<int64_t> transposes_;      ///< sizes of elements
-  std::vector<Scope> scopes_;
-  int next_index_ = 0;
 };
 
 } // namespace

@@ -31,6 +31,20 @@ Index IndexContext::loop(Index extent, int depth) {
   return result;
 }
 
+Index IndexContext::thread(ParallelType type, Index extent) {
+  if (isConstant(extent, 1)) {
+    return constant(0);
+  }
+  Index& result = threads_[{type, extent}];
+  if (result == nullptr) {
+    // Not interned: the same place under another extent has another bound.
+    nodes_.push_back({IndexOp::Thread, static_cast<int64_t>(type), nullptr, nullptr, 0, 1});
+    result = &nodes_.back();
+    setBound(result, extent);
+  }
+  return result;
+}
+
 Index IndexContext::value(int register_number, int depth, Index bound) {
   Index result = make(IndexOp::Value, register_number, nullptr, nullptr, depth);
   if (bound != nullptr) {

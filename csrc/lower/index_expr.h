@@ -15,12 +15,28 @@
 
 namespace nvfuser {
 
-enum class IndexOp { Constant, Loop, Param, Value, Add, Sub, Mul, Div, Mod, Min, Max, Lt, And };
+enum class IndexOp {
+  Constant,
+  Loop,
+  Thread,
+  Param,
+  Value,
+  Add,
+  Sub,
+  Mul,
+  Div,
+  Mod,
+  Min,
+  Max,
+  Lt,
+  And
+};
 
 /// One node, interned: two equal expressions are the same pointer. Values of Lt and And are 0 or 1.
 struct IndexExpr {
   IndexOp op;
-  int64_t number; ///< the constant; the number of the loop, parameter or register
+  /// The constant; the number of the loop, parameter or register; the ParallelType of a thread.
+  int64_t number;
   const IndexExpr* a;
   const IndexExpr* b;
   /// The innermost loop that the value changes with: 0 none, n the loop that was the n-th opened on
@@ -44,6 +60,9 @@ class IndexContext {
   Index constant(int64_t value);
   /// A new loop variable that runs from 0 to below `extent`.
   Index loop(Index extent, int depth);
+  /// The number of the block or thread along a parallel type (BIDx to TIDz), below `extent`: one
+  /// node for each type and extent, known everywhere in a stage.
+  Index thread(ParallelType type, Index extent);
   /// The value of a scalar of the fusion; constants and sums, products, quotients of others are
   /// taken apart.
   Index scalar(const Val* val);
@@ -85,6 +104,7 @@ class IndexContext {
   std::unordered_map<Index, Index> bounds_;
   std::unordered_map<const Val*, Index> scalars_;
   std::map<std::pair<const Val*, int64_t>, Index> strides_;
+  std::map<std::pair<ParallelType, Index>, Index> threads_;
   std::vector<KernelParam> params_;
   int64_t loops_ = 0;
 };

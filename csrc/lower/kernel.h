@@ -5,6 +5,7 @@
 #include <ir/nodes.h>
 #include <lower/index_expr.h>
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -34,12 +35,13 @@ struct KernelBuffer {
     Output,
     Workspace,   ///< lives from one stage to a later one
     Array,       ///< of one thread, inside one stage
+    Shared,      ///< of the threads of a block, inside one stage
     Accumulator, ///< one element, a register
   };
   Kind kind;
   const TensorView* tensor;
   DataType dtype;
-  Index size = nullptr; ///< elements; Workspace and Array only
+  Index size = nullptr; ///< elements; Workspace, Array and Shared only
 };
 
 struct KernelNode;
@@ -127,6 +129,18 @@ struct KernelRandom {
   Index element;
 };
 
+/// Every thread of the block is here before one goes on.
+struct KernelSync {};
+
+/// Every thread's buffer (an Accumulator, or each element of an Array) becomes the reduction over
+/// the threads of the block along these directions.
+struct KernelBlockReduce {
+  int buffer;
+  ReductionType type;
+  bool over_x;
+  bool over_y;
+};
+
 struct KernelNode {
   std::variant<
       KernelLoop,
@@ -139,17 +153,21 @@ struct KernelNode {
       KernelFromIndex,
       KernelPosition,
       KernelRandom,
-      KernelTransposedCopy>
+      KernelTransposedCopy,
+      KernelSync,
+      KernelBlockReduce>
       what;
 };
 
-/// One function of the kernel: runs over a range of its outermost loop, if that is parallel, after
-/// all earlier stages are done.
+/// One function of the kernel, run after all earlier stages are done. On a CPU it runs over a range
+/// of its outermost loop, if that is parallel; on a GPU by blocks of threads.
 struct KernelStage {
   Index tasks = nullptr; ///< the range to run over; nullptr: no parallel loop
   Index variable = nullptr;
   KernelBody prologue; ///< before the loop
   KernelBody body;     ///< of the loop
+  /// The extents that its tensors have along each of BIDx to TIDz.
+  std::map<ParallelType, std::vector<Index>> threads;
 };
 
 /// Sizes that must be equal for the kernel's indices to be right.
@@ -170,13 +188,18 @@ struct RandomSource {
 };
 inline constexpr size_t kRandomWords = 5;
 
+enum class KernelTarget { Cpu, Cuda };
+
 struct Kernel {
+  KernelTarget target = KernelTarget::Cpu;
   std::vector<KernelBuffer> buffers; ///< inputs, outputs, then the others
   std::vector<KernelStage> stages;
   IndexContext indices;
   std::vector<const Val*> scalars; ///< operands that are handed in beside indices.params()
   std::vector<RandomSource> randoms;
   std::vector<SizeCheck> checks;
+  /// Sizes that must be multiples of a number.
+  std::vector<std::pair<Index, int64_t>> multiples;
   /// Nodes that may find a wrong position, or a divisor of 0, by number.
   std::vector<const Expr*> positions;
   int registers = 0;

@@ -67,6 +67,8 @@ std::string text(Index index) {
       return std::to_string(index->number);
     case IndexOp::Loop:
       return "l" + std::to_string(index->number);
+    case IndexOp::Thread:
+      return std::string(parallelTypeText(static_cast<ParallelType>(index->number)));
     case IndexOp::Param:
       return "p" + std::to_string(index->number);
     case IndexOp::Value:
@@ -114,6 +116,8 @@ std::string_view kindText(KernelBuffer::Kind kind) {
       return "array";
     case KernelBuffer::Kind::Accumulator:
       return "accumulator";
+    case KernelBuffer::Kind::Shared:
+      return "shared";
   }
   return "";
 }
@@ -129,6 +133,13 @@ class TreePrinter {
       const KernelStage& stage = kernel_.stages[i];
       line("stage ", i, ":");
       ++depth_;
+      for (const auto& [type, extents] : stage.threads) {
+        std::string all;
+        for (Index extent : extents) {
+          all += (all.empty() ? "" : ", ") + text(extent);
+        }
+        line(parallelTypeText(type), " of ", all);
+      }
       body(stage.prologue);
       if (stage.tasks != nullptr) {
         line("parallel for ", text(stage.variable), " in 0 .. ", text(stage.tasks), ":");
@@ -195,6 +206,9 @@ class TreePrinter {
           check.b->toInlineString(),
           " for ",
           opOf(check.expr));
+    }
+    for (const auto& [size, factor] : kernel_.multiples) {
+      line("requires ", text(size), " to be a multiple of ", factor);
     }
     --depth_;
   }
@@ -283,6 +297,19 @@ class TreePrinter {
   }
   void print(const KernelRandom& node) {
     line(declared(node.out), "random ", node.source, " number ", text(node.element));
+  }
+  void print(const KernelSync& /*node*/) {
+    line("synchronise the block");
+  }
+  void print(const KernelBlockReduce& node) {
+    line(
+        "b",
+        node.buffer,
+        " = ",
+        opText(node.type),
+        " over the block's",
+        node.over_x ? " x" : "",
+        node.over_y ? " y" : "");
   }
   void print(const KernelTransposedCopy& node) {
     line(

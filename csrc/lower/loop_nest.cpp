@@ -20,7 +20,17 @@ bool isStoredOnPurpose(const TensorView* tv) {
   return is_reduction || !tv->isInlined();
 }
 
+// Blocks and threads run over it, on a GPU.
+bool isThreadType(ParallelType type) {
+  return type >= ParallelType::BIDx && type <= ParallelType::TIDz;
+}
+
 } // namespace
+
+bool NestRoot::reducesOverThreads() const {
+  return std::any_of(
+      threads.begin(), threads.end(), [](const auto& t) { return t.first->isReduction(); });
+}
 
 Index NestRoot::stopOf(IndexContext& indices, const IterDomain* id, const IndexMap& outer) const {
   Index extent = extentOf(indices, id);
@@ -49,8 +59,9 @@ Index NestRoot::stopOf(IndexContext& indices, const IterDomain* id, const IndexM
 LoopNest::LoopNest(
     const Fusion& segment,
     IndexContext& indices,
-    const std::set<const TensorView*>& apart)
-    : indices_(indices), apart_(apart) {
+    const std::set<const TensorView*>& apart,
+    const LowerOptions& options)
+    : indices_(indices), apart_(apart), options_(options) {
   collectRoots(segment);
   arrange(segment);
   findSharing();
@@ -85,7 +96,8 @@ void LoopNest::collectRoots(const Fusion& segment) {
       describe(*root);
       // An output that is no reduction is not read back: its users compute it again, or find it
       // computed in their own loops.
-      const bool is_read = root->first_reduction < root->loops.size() || !root->is_output;
+      const bool is_read = root->first_reduction < root->loops.size() || !root->is_output ||
+          root->reducesOverThreads();
       needs[tv] = is_read ? std::set<size_t>{roots_.size()} : found;
       roots_.push_back(std::move(root));
     }
@@ -103,6 +115,10 @@ void LoopNest::describe(NestRoot& root) {
     if (isTrivial(id)) {
       continue;
     }
+    if (options_.target == KernelTarget::Cuda && isThreadType(id->parallelType())) {
+      root.threads.emplace_back(id, indices_.thread(id->parallelType(), extentOf(indices_, id)));
+      continue;
+    }
     if (id->isReduction() && !in_reduction) {
       in_reduction = true;
       root.first_reduction = root.loops.size();
@@ -115,7 +131,12 @@ void LoopNest::describe(NestRoot& root) {
   // A split whose second loop to open is one of its own results ends that loop in time.
   for (const Expr* transform : root.transforms) {
     const auto* split = dynamic_cast<const Split*>(transform);
-    if (split == nullptr || split->isDivisible() || isTrivial(split->in())) {
+    if (split == nullptr || isTrivial(split->in()) || isExact(split)) {
+      continue;
+    }
+    if (options_.target == KernelTarget::Cuda) {
+      // All threads make the same rounds.
+      root.guarded.push_back(split->in());
       continue;
     }
     IndexMap known;
@@ -138,6 +159,42 @@ void LoopNest::describe(NestRoot& root) {
       root.guarded.push_back(split->in());
     }
   }
+}
+
+// No part of the dimension is left over.
+bool LoopNest::isExact(const Split* split) {
+  if (split->isDivisible()) {
+    return true;
+  }
+  Index extent = extentOf(indices_, split->in());
+  return split->factor()->isConstInt() &&
+      std::any_of(options_.multiples.begin(), options_.multiples.end(), [&](const auto& multiple) {
+           return indices_.scalar(multiple.first) == extent &&
+               multiple.second % split->factor()->constInt() == 0;
+         });
+}
+
+// Whether the tensor can be computed by the blocks that compute the last stage.
+bool LoopNest::fitsStage(const NestRoot& root) const {
+  if (stages_.empty()) {
+    return false;
+  }
+  std::map<ParallelType, Index> blocks;
+  for (const auto& [id, index] : root.threads) {
+    if (id->parallelType() <= ParallelType::BIDz) {
+      blocks[id->parallelType()] = extentOf(indices_, id);
+    }
+  }
+  for (const auto& [type, extents] : stages_.back()->threads) {
+    if (type <= ParallelType::BIDz &&
+        (!blocks.contains(type) || blocks.at(type) != extents.front())) {
+      return false;
+    }
+    blocks.erase(type);
+  }
+  return blocks.empty() && std::none_of(root.needs.begin(), root.needs.end(), [&](auto* needed) {
+           return placed_.at(needed).stage + 1 == stages_.size() && apart_.contains(needed->tv);
+         });
 }
 
 size_t LoopNest::shareable(const NestRoot& root) const {
@@ -165,6 +222,15 @@ size_t LoopNest::shareable(const NestRoot& root) const {
     // computed, so that those who read the same element may do so in the same loop.
     if (apart_.contains(needed->tv)) {
       count = 0;
+    } else if (needed->tv->memoryType() == MemoryType::Shared) {
+      // Other threads write what is read: the loops that make it are over, but for those that the
+      // user has said to share.
+      size_t around = 0;
+      for (int64_t axis = 0; axis < needed->tv->computeAtPosition(); ++axis) {
+        const auto& loops = needed->loops;
+        around += std::find(loops.begin(), loops.end(), needed->tv->axis(axis)) != loops.end();
+      }
+      count = std::min({count, around, needed->first_reduction});
     } else if (common > needed->first_reduction) {
       count = std::min(count, needed->first_reduction);
     }
@@ -173,13 +239,22 @@ size_t LoopNest::shareable(const NestRoot& root) const {
 }
 
 void LoopNest::placeRoot(NestRoot& root, size_t shared) {
+  const bool on_gpu = options_.target == KernelTarget::Cuda;
   const bool parallel =
-      !root.loops.empty() && root.loops.front()->parallelType() == ParallelType::BIDx;
-  const bool joins_serial_stage =
-      shared == 0 && !parallel && !stages_.empty() && stages_.back()->variable == nullptr;
+      !on_gpu && !root.loops.empty() && root.loops.front()->parallelType() == ParallelType::BIDx;
+  const bool joins_serial_stage = on_gpu
+      ? fitsStage(root)
+      : shared == 0 && !parallel && !stages_.empty() && stages_.back()->variable == nullptr;
   path_.resize(shared);
   if (shared == 0 && !joins_serial_stage) {
     stages_.push_back(std::make_unique<NestLoop>());
+  }
+  for (const auto& [id, index] : root.threads) {
+    auto& extents = stages_.back()->threads[id->parallelType()];
+    Index extent = extentOf(indices_, id);
+    if (std::find(extents.begin(), extents.end(), extent) == extents.end()) {
+      extents.push_back(extent);
+    }
   }
   NestLoop* body = stages_.back().get();
   const bool top_is_loop = parallel;
@@ -212,7 +287,7 @@ void LoopNest::placeRoot(NestRoot& root, size_t shared) {
     loop->type = id->parallelType();
     loop->id_set = sets_.at(id);
     loop->variable = indices_.loop(loop->extent, static_cast<int>(i) + 1);
-    loop->stop = root.stopOf(indices_, id, known);
+    loop->stop = on_gpu ? loop->extent : root.stopOf(indices_, id, known);
     known[id] = loop->variable;
     path_.push_back(loop);
     body = loop;
@@ -242,7 +317,7 @@ void LoopNest::arrange(const Fusion& segment) {
   while (!waiting.empty()) {
     // Of those whose needs are met, the one that fits deepest into the open loops.
     size_t best = waiting.size();
-    size_t best_shared = 0;
+    std::pair<bool, size_t> best_fit;
     for (size_t i = 0; i < waiting.size(); ++i) {
       const auto& needs = waiting[i]->needs;
       const bool ready = std::all_of(
@@ -250,16 +325,18 @@ void LoopNest::arrange(const Fusion& segment) {
       if (!ready) {
         continue;
       }
-      const size_t shared = shareable(*waiting[i]);
-      if (best == waiting.size() || shared > best_shared) {
+      // On a GPU those that other blocks compute open a stage, which no one can go back from.
+      const bool fits = options_.target == KernelTarget::Cpu || fitsStage(*waiting[i]);
+      const std::pair<bool, size_t> fit(fits, fits ? shareable(*waiting[i]) : 0);
+      if (best == waiting.size() || fit > best_fit) {
         best = i;
-        best_shared = shared;
+        best_fit = fit;
       }
     }
     NVF_ERROR(best < waiting.size(), "the tensors of a segment need each other in a circle");
     NestRoot* root = waiting[best];
     waiting.erase(waiting.begin() + static_cast<int64_t>(best));
-    placeRoot(*root, best_shared);
+    placeRoot(*root, best_fit.second);
   }
 }
 

@@ -5,6 +5,7 @@
 #include <ir/fusion.h>
 #include <ir/tensor_view.h>
 #include <lower/domain_index.h>
+#include <lower/lower.h>
 
 #include <memory>
 #include <set>
@@ -19,13 +20,16 @@ struct NestRoot {
   std::vector<IterDomain*> loops;         ///< without those that run once
   std::vector<Expr*> transforms;          ///< from the logical to the loop domain
   std::vector<const IterDomain*> guarded; ///< split, and not cut to size by a loop's stop
-  size_t first_reduction = 0;             ///< position in `loops`; loops.size() when there is none
+  /// Loop dimensions that blocks and threads run over (on a GPU), and their index.
+  std::vector<std::pair<IterDomain*, Index>> threads;
+  size_t first_reduction = 0; ///< position in `loops`; loops.size() when there is none
   bool is_output = false;
   /// Loops that every user in the kernel shares, at most first_reduction.
   size_t shared = 0;
   bool leaves_stage = false; ///< has a user in a later stage
   std::vector<NestRoot*> needs;
 
+  bool reducesOverThreads() const;
   bool isStored() const {
     return is_output || leaves_stage || shared < first_reduction;
   }
@@ -47,6 +51,8 @@ struct NestLoop {
     std::vector<NestRoot*> completes; ///< reductions that are complete after `loop`
   };
   std::vector<Child> children;
+  /// Of a stage on a GPU: the extents along each type.
+  std::map<ParallelType, std::vector<Index>> threads = {};
 };
 
 class LoopNest {
@@ -55,7 +61,8 @@ class LoopNest {
   LoopNest(
       const Fusion& segment,
       IndexContext& indices,
-      const std::set<const TensorView*>& apart = {});
+      const std::set<const TensorView*>& apart = {},
+      const LowerOptions& options = {});
 
   /// In order; each is one top loop, or a body without one.
   const std::vector<std::unique_ptr<NestLoop>>& stages() const {
@@ -72,10 +79,13 @@ class LoopNest {
     std::vector<const NestLoop*> path;
   };
   size_t shareable(const NestRoot& root) const;
+  bool fitsStage(const NestRoot& root) const;
+  bool isExact(const Split* split);
   void placeRoot(NestRoot& root, size_t shared);
 
   IndexContext& indices_;
   const std::set<const TensorView*> apart_;
+  const LowerOptions& options_;
   std::vector<std::unique_ptr<NestRoot>> roots_;
   std::vector<std::unique_ptr<NestLoop>> stages_;
   std::unordered_map<const NestRoot*, Placed> placed_;

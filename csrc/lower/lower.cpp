@@ -24,8 +24,18 @@ struct ReadElsewhere {
 
 class Lowering {
  public:
-  Lowering(const Fusion& segment, const std::set<const TensorView*>& apart)
-      : segment_(segment), apart_(apart), kernel_(std::make_unique<Kernel>()), emitter_(*kernel_) {}
+  Lowering(
+      const Fusion& segment,
+      const std::set<const TensorView*>& apart,
+      const LowerOptions& options)
+      : segment_(segment),
+        apart_(apart),
+        options_(options),
+        on_gpu_(options.target == KernelTarget::Cuda),
+        kernel_(std::make_unique<Kernel>()),
+        emitter_(*kernel_) {
+    kernel_->target = options.target;
+  }
 
   std::unique_ptr<Kernel> run() {
     for (const Val* in : segment_.inputs()) {
@@ -36,14 +46,19 @@ class Lowering {
     for (const Val* out : segment_.outputs()) {
       outputs_.emplace(out->as<TensorView>(), addBuffer(KernelBuffer::Kind::Output, out));
     }
-    const LoopNest nest(segment_, kernel_->indices, apart_);
+    for (const auto& [extent, factor] : options_.multiples) {
+      kernel_->multiples.emplace_back(indices().scalar(extent), factor);
+    }
+    const LoopNest nest(segment_, kernel_->indices, apart_, options_);
     for (const auto& stage : nest.stages()) {
       emitStage(*stage);
     }
-    splitLoopsAtConditions(*kernel_);
-    findTransposedCopies(*kernel_);
-    completeVectors(*kernel_);
-    joinRows(*kernel_);
+    if (!on_gpu_) {
+      splitLoopsAtConditions(*kernel_);
+      findTransposedCopies(*kernel_);
+      completeVectors(*kernel_);
+      joinRows(*kernel_);
+    }
     collectChecks();
     return std::move(kernel_);
   }
@@ -91,6 +106,7 @@ class Lowering {
   void emitStage(const NestLoop& top) {
     kernel_->stages.emplace_back();
     KernelStage& stage = kernel_->stages.back();
+    stage.threads = top.threads;
     path_.clear();
     if (top.type == ParallelType::BIDx && top.variable != nullptr) {
       // The range of the stage is its outermost loop.
@@ -120,6 +136,11 @@ class Lowering {
     for (const NestLoop::Child& child : loop.children) {
       if (child.root != nullptr) {
         emitRoot(*child.root);
+        const bool is_complete = child.root->first_reduction == child.root->loops.size() &&
+            child.root->reducesOverThreads();
+        if (is_complete) {
+          storeReduction(*child.root);
+        }
       } else {
         emitLoop(*child.loop);
         for (const NestRoot* root : child.completes) {
@@ -131,9 +152,23 @@ class Lowering {
 
   // --- the tensors that have loops ---
 
-  // The loops of `root` from `first` on that are no reductions.
-  static std::vector<IterDomain*> keptLoops(const NestRoot& root, size_t first) {
+  static bool isShared(const NestRoot& root) {
+    return root.tv->memoryType() == MemoryType::Shared;
+  }
+
+  // The loops of `root` from `first` on that are no reductions; in shared memory also the threads'.
+  static std::vector<IterDomain*> keptLoops(
+      const NestRoot& root,
+      size_t first,
+      bool in_shared = false) {
     std::vector<IterDomain*> result;
+    if (in_shared) {
+      for (const auto& [id, index] : root.threads) {
+        if (!id->isReduction() && id->parallelType() >= ParallelType::TIDx) {
+          result.push_back(id);
+        }
+      }
+    }
     for (size_t i = first; i < root.loops.size(); ++i) {
       if (!root.loops[i]->isReduction()) {
         result.push_back(root.loops[i]);
@@ -169,6 +204,36 @@ class Lowering {
     return length;
   }
 
+  // Rows of shared memory are one bank longer than a power of two, so that a column lies in many
+  // banks.
+  Index sharedRow(DataType dtype, const IterDomain* innermost) {
+    constexpr int64_t kBankBytes = 4;
+    Index length = extentOf(indices(), innermost);
+    const int64_t pad = std::max<int64_t>(1, kBankBytes * 8 / dataTypeSizeBits(dtype));
+    return indices().add(length, indices().constant(pad));
+  }
+
+  Index sharedLength(const NestRoot& root, const std::vector<IterDomain*>& loops) {
+    Index row = loops.size() > 1 ? sharedRow(seenType(root.tv), loops.back()) : lengthOf(loops);
+    Index length =
+        loops.size() > 1 ? indices().mul(lengthOf({loops.begin(), loops.end() - 1}), row) : row;
+    NVF_CHECK(
+        isConstant(length),
+        root.tv->toString(),
+        " lies in shared memory, where sizes must be constant");
+    return length;
+  }
+
+  Index placeIn(int buffer, const std::vector<IterDomain*>& loops, const IndexMap& known) {
+    const KernelBuffer& target = kernel_->buffers[buffer];
+    if (target.kind != KernelBuffer::Kind::Shared || loops.size() < 2) {
+      return positionIn(loops, known);
+    }
+    Index row = positionIn({loops.begin(), loops.end() - 1}, known);
+    return indices().add(
+        indices().mul(row, sharedRow(target.dtype, loops.back())), known.at(loops.back()));
+  }
+
   Index positionIn(const std::vector<IterDomain*>& loops, const IndexMap& known) {
     Index position = indices().constant(0);
     for (const IterDomain* id : loops) {
@@ -182,10 +247,38 @@ class Lowering {
     for (const IterDomain* id : root.tv->getLoopDomain()) {
       known[id] = indices().constant(0);
     }
+    for (const auto& [id, index] : root.threads) {
+      known[id] = index;
+    }
     for (size_t i = 0; i < root.loops.size(); ++i) {
       known[root.loops[i]] = path_.at(i)->variable;
     }
     return known;
+  }
+
+  // Whether exactly the threads of the block run over the dimension.
+  bool fillsBlock(const IterDomain* id) {
+    if (id->parallelType() <= ParallelType::BIDz) {
+      return true; // all tensors of a stage have the same blocks
+    }
+    const auto& extents = kernel_->stages.back().threads.at(id->parallelType());
+    return extents.size() == 1 && isConstant(extents.front());
+  }
+
+  // One thread of those that have the same value.
+  Index onlyOnce(const NestRoot& root) {
+    Index condition = nullptr;
+    for (const auto& [type, extents] : kernel_->stages.back().threads) {
+      const bool runs_over =
+          std::any_of(root.threads.begin(), root.threads.end(), [t = type](const auto& mine) {
+            return mine.first->parallelType() == t && !mine.first->isReduction();
+          });
+      if (!runs_over && type >= ParallelType::TIDx) {
+        Index number = indices().thread(type, extents.front());
+        condition = indices().both(condition, indices().ltUnbounded(number, indices().constant(1)));
+      }
+    }
+    return condition;
   }
 
   struct Element {
@@ -217,6 +310,12 @@ class Lowering {
       Index inside = indices().ltUnbounded(known.at(id), extent);
       element.guard = indices().both(element.guard, inside);
     }
+    for (const auto& [id, index] : root.threads) {
+      if (known.at(id) == index && !isConstant(index) && !fillsBlock(id)) {
+        Index inside = indices().ltUnbounded(index, extentOf(indices(), id));
+        element.guard = indices().both(element.guard, inside);
+      }
+    }
     return element;
   }
 
@@ -235,7 +334,7 @@ class Lowering {
     const auto root_indices = rootIndices(indices(), tv, element.all);
     const KernelValue value =
         emitter_.operand(reduction, reduction->input(0), root_indices, element.guard);
-    if (root.first_reduction == root.loops.size()) {
+    if (root.first_reduction == root.loops.size() && !root.reducesOverThreads()) {
       // One element: it is its own sum.
       store(root, element, loopIndices(root), value);
       return;
@@ -279,7 +378,8 @@ class Lowering {
       const NestRoot& root,
       const IndexMap& known,
       const std::vector<const NestLoop*>& around,
-      size_t at_least) const {
+      size_t at_least,
+      bool in_shared = false) const {
     size_t open = 0;
     while (open < around.size() && open < path_.size() && around[open] == path_[open]) {
       ++open;
@@ -289,6 +389,22 @@ class Lowering {
       if (it == known.end() || it->second != around[i]->variable) {
         throw ReadElsewhere{root.tv};
       }
+    }
+    // A thread sees its own elements, a block those of its threads in shared memory.
+    for (const auto& [id, index] : root.threads) {
+      const bool is_open =
+          id->isReduction() || (in_shared && id->parallelType() >= ParallelType::TIDx);
+      const auto it = known.find(id);
+      if (!is_open && (it == known.end() || it->second != index)) {
+        throw ReadElsewhere{root.tv};
+      }
+    }
+  }
+
+  // Before the first read of what other threads have written.
+  void synchronise(const NestRoot& root) {
+    if (unsynchronised_.erase(&root) > 0) {
+      emitter_.append(static_cast<int>(root.shared), {KernelSync{}});
     }
   }
 
@@ -313,12 +429,16 @@ class Lowering {
     place.buffer = buffer;
     place.depth = static_cast<int>(first);
     place.dtype = seenType(root.tv);
-    place.address = [this, &root, first, around = loopsAround(root)](
+    place.address = [this, &root, first, buffer, around = loopsAround(root)](
                         const std::vector<Index>& logical) -> Index {
       const IndexMap known = loopsOf(root, logical);
-      expectComputed(root, known, around, first);
-      const auto kept = keptLoops(root, first);
-      return kept.empty() ? nullptr : positionIn(kept, known);
+      const bool in_shared = kernel_->buffers[buffer].kind == KernelBuffer::Kind::Shared;
+      expectComputed(root, known, around, first, in_shared);
+      if (in_shared) {
+        synchronise(root);
+      }
+      const auto kept = keptLoops(root, first, in_shared);
+      return kept.empty() ? nullptr : placeIn(buffer, kept, known);
     };
     emitter_.place(root.tv, std::move(place));
   }
@@ -330,21 +450,21 @@ class Lowering {
       const IndexMap& known,
       const KernelValue& value) {
     const auto output = outputs_.find(root.tv);
+    Index once = on_gpu_ ? indices().both(element.guard, onlyOnce(root)) : element.guard;
     if (output != outputs_.end()) {
       Index address = addressOf(indices(), root.tv, element.kept, true);
-      emitter_.append(
-          emitter_.depth(), {KernelStore{output->second, address, value, element.guard}});
+      emitter_.append(emitter_.depth(), {KernelStore{output->second, address, value, once}});
     }
     if (root.leaves_stage) {
       const int buffer = output != outputs_.end() ? output->second : workspaceOf(root);
       if (output == outputs_.end()) {
         Index address = addressOf(indices(), root.tv, element.kept, true);
-        emitter_.append(emitter_.depth(), {KernelStore{buffer, address, value, element.guard}});
+        emitter_.append(emitter_.depth(), {KernelStore{buffer, address, value, once}});
       }
       placeStored(root, buffer);
       return;
     }
-    const bool is_reduction = root.first_reduction < root.loops.size();
+    const bool is_reduction = root.first_reduction < root.loops.size() || root.reducesOverThreads();
     // A pointwise output is computed again where it is read elsewhere; a reduction cannot be.
     const bool is_again =
         root.is_output && !dynamic_cast<const ReductionOp*>(root.tv->definition());
@@ -352,18 +472,42 @@ class Lowering {
     if (!is_read_here) {
       return;
     }
-    const auto kept = keptLoops(root, root.shared);
+    const auto kept = keptLoops(root, root.shared, on_gpu_ && isShared(root));
     const auto [place, is_new] = arrays_.try_emplace(&root, -1);
     if (is_new) {
+      const bool in_shared = on_gpu_ && isShared(root);
       place->second = addBuffer(
-          kept.empty() ? KernelBuffer::Kind::Accumulator : KernelBuffer::Kind::Array,
+          kept.empty()    ? KernelBuffer::Kind::Accumulator
+              : in_shared ? KernelBuffer::Kind::Shared
+                          : KernelBuffer::Kind::Array,
           root.tv,
-          kept.empty() ? nullptr : lengthOf(kept),
+          kept.empty()    ? nullptr
+              : in_shared ? sharedLength(root, kept)
+                          : lengthOf(kept),
           seenType(root.tv));
-      emitter_.append(static_cast<int>(root.shared), {KernelDeclare{place->second, std::nullopt}});
+      const auto depth = static_cast<int>(root.shared);
+      if (in_shared && depth > 0) {
+        // The last round's readers are done.
+        emitter_.append(depth, {KernelSync{}});
+      }
+      emitter_.append(depth, {KernelDeclare{place->second, std::nullopt}});
     }
-    Index position = kept.empty() ? nullptr : positionIn(kept, known);
-    emitter_.append(emitter_.depth(), {KernelStore{place->second, position, value, element.guard}});
+    const bool in_shared = kernel_->buffers[place->second].kind == KernelBuffer::Kind::Shared;
+    if (in_shared) {
+      unsynchronised_.insert(&root);
+    }
+    Index position = kept.empty() ? nullptr : placeIn(place->second, kept, known);
+    // A register of every thread holds a value, whether or not its element exists.
+    const bool is_mine = on_gpu_ && !in_shared;
+    emitter_.append(
+        emitter_.depth(),
+        {KernelStore{
+            place->second,
+            position,
+            value,
+            is_mine         ? nullptr
+                : in_shared ? once
+                            : element.guard}});
     placeLocal(root, place->second, root.shared);
   }
 
@@ -378,6 +522,7 @@ class Lowering {
   // After the last reduction loop: the accumulated values go to memory that lives longer.
   void storeReduction(const NestRoot& root) {
     if (!root.isStored()) {
+      reduceOverBlock(root);
       return;
     }
     const size_t opened = root.first_reduction;
@@ -385,13 +530,17 @@ class Lowering {
     for (const IterDomain* id : root.tv->getLoopDomain()) {
       known[id] = indices().constant(0);
     }
+    for (const auto& [id, index] : root.threads) {
+      known[id] = id->isReduction() ? indices().constant(0) : index;
+    }
     for (size_t i = 0; i < opened; ++i) {
       known[root.loops[i]] = path_.at(i)->variable;
     }
+    reduceOverBlock(root);
     const auto kept = keptLoops(root, opened);
     for (const IterDomain* id : kept) {
       Index variable = indices().loop(extentOf(indices(), id), emitter_.depth() + 1);
-      Index stop = root.stopOf(indices(), id, known);
+      Index stop = on_gpu_ ? extentOf(indices(), id) : root.stopOf(indices(), id, known);
       known[id] = variable;
       emitter_.openLoop(variable, stop, id->parallelType());
     }
@@ -406,6 +555,27 @@ class Lowering {
     store(root, element, known, value);
     for (size_t i = 0; i < kept.size(); ++i) {
       emitter_.close();
+    }
+  }
+
+  void reduceOverBlock(const NestRoot& root) {
+    KernelBlockReduce reduce{
+        accumulators_.at(&root), root.tv->definition()->as<ReductionOp>()->type(), false, false};
+    for (const auto& [id, index] : root.threads) {
+      if (!id->isReduction() || isConstant(index)) {
+        continue;
+      }
+      const ParallelType type = id->parallelType();
+      NVF_CHECK(
+          type == ParallelType::TIDx || type == ParallelType::TIDy,
+          root.tv->toString(),
+          " is reduced over ",
+          parallelTypeText(type),
+          "; a block reduces over threadIdx.x and threadIdx.y. Split the reduction with rfactor");
+      (type == ParallelType::TIDx ? reduce.over_x : reduce.over_y) = true;
+    }
+    if (reduce.over_x || reduce.over_y) {
+      emitter_.append(emitter_.depth(), {reduce});
     }
   }
 
@@ -432,21 +602,24 @@ class Lowering {
 
   const Fusion& segment_;
   const std::set<const TensorView*>& apart_;
+  const LowerOptions& options_;
+  const bool on_gpu_;
   std::unique_ptr<Kernel> kernel_;
   Emitter emitter_;
   std::vector<const NestLoop*> path_;
   std::unordered_map<const TensorView*, int> outputs_;
   std::unordered_map<const NestRoot*, int> accumulators_;
   std::unordered_map<const NestRoot*, int> arrays_;
+  std::set<const NestRoot*> unsynchronised_; ///< written to shared memory and not read yet
 };
 
 } // namespace
 
-std::unique_ptr<Kernel> lower(const Fusion& segment) {
+std::unique_ptr<Kernel> lower(const Fusion& segment, const LowerOptions& options) {
   std::set<const TensorView*> apart;
   for (;;) {
     try {
-      return Lowering(segment, apart).run();
+      return Lowering(segment, apart, options).run();
     } catch (const ReadElsewhere& read) {
       NVF_ERROR(
           apart.insert(read.tv).second,
