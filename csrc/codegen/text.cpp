@@ -35,6 +35,19 @@ std::string infix(const std::vector<std::string>& args, const char* op) {
   return "(" + args[0] + " " + op + " " + args[1] + ")";
 }
 
+// Operators of signed integers may overflow in no defined way; these wrap.
+bool wraps(DataType dtype) {
+  return isWideInt(dtype) || dtype == DataType::Int32;
+}
+
+std::string sum(const std::vector<std::string>& args, DataType dtype) {
+  return wraps(dtype) ? call("nvf_add", args) : infix(args, dtype == DataType::Bool ? "|" : "+");
+}
+
+std::string product(const std::vector<std::string>& args, DataType dtype) {
+  return wraps(dtype) ? call("nvf_mul", args) : infix(args, dtype == DataType::Bool ? "&" : "*");
+}
+
 // The table's text with the operands in it. What it calls are helpers of the preamble, which are
 // overloaded by type.
 std::string filledIn(std::string_view code, const std::vector<std::string>& args) {
@@ -101,6 +114,9 @@ std::string unary(UnaryOpType type, const std::string& x, DataType dtype) {
   if (type == UnaryOpType::BitwiseNot && dtype == DataType::Bool) {
     return "(!" + x + ")";
   }
+  if (type == UnaryOpType::Neg && wraps(dtype)) {
+    return call("nvf_neg", {x});
+  }
   return filledIn(pointwiseRow(type).code, {x});
 }
 
@@ -117,6 +133,12 @@ std::string binary(
     args.push_back(report);
   }
   switch (type) {
+    case BinaryOpType::Add:
+      return sum(args, dtype);
+    case BinaryOpType::Sub:
+      return wraps(dtype) ? call("nvf_sub", args) : infix(args, "-");
+    case BinaryOpType::Mul:
+      return product(args, dtype);
     case BinaryOpType::Div:
       return isFloatingPointType(dtype) ? infix(args, "/") : call("nvf_quotient", args);
     case BinaryOpType::Fmod:
@@ -152,7 +174,7 @@ std::string power(const Expr* expr, const std::vector<std::string>& args, DataTy
   return number == 2   ? square
       : number == 3    ? "(" + square + " * " + x + ")"
       : number == 0.5  ? "nvf_sqrt(" + x + ")"
-      : number == -0.5 ? "(" + one + " / nvf_sqrt(" + x + "))"
+      : number == -0.5 ? "nvf_rsqrt(" + x + ")"
       : number == -1   ? "(" + one + " / " + x + ")"
       : number == -2   ? "(" + one + " / " + square + ")"
                        : "";
@@ -440,10 +462,10 @@ std::string reductionCombine(
   std::string text;
   switch (type) {
     case ReductionType::Sum:
-      text = infix(args, is_bool ? "|" : "+");
+      text = sum(args, work);
       break;
     case ReductionType::Prod:
-      text = infix(args, is_bool ? "&" : "*");
+      text = product(args, work);
       break;
     case ReductionType::Max:
       text = is_bool ? infix(args, "|") : call("nvf_top", args);

@@ -3,7 +3,7 @@
 //
 // Columns: enumerator, Python name, promotion group, ATen evaluation (of tensors a, b, c; the
 // operands have been promoted by the builder), C++ text for generated code (a function that it
-// calls is a helper of the target, overloaded by type: nvf_<name> on the CPU), cost of the text,
+// calls is a helper nvf_<name> of the target's preamble, overloaded by type), cost of the text,
 // test range, documentation.
 //
 // Promotion groups (see ops/type_promotion.h): Keep, Default, Float, FullPrecision, Bool, Logical,
@@ -74,10 +74,10 @@ enum class OpCost {
   ROW(Relu, "relu", Keep, at::relu(a), "relu({0})", Cheap, -10, 10, "max(x, 0); NaN stays NaN. Real types only.") \
   ROW(Round, "round", Keep, at::round(a), "rint({0})", Cheap, -10, 10, "Nearest integer, ties to even, in x's type.") \
   ROW(Rsqrt, "rsqrt", Float, at::rsqrt(a), "rsqrt({0})", Cheap, 0.1, 10, "1 / sqrt(x).") \
-  ROW(Sigmoid, "sigmoid", Float, at::sigmoid(a), "1 / (1 + exp(-{0}))", Dear, -10, 10, "1 / (1 + exp(-x)).") \
+  ROW(Sigmoid, "sigmoid", Float, at::sigmoid(a), "sigmoid({0})", Dear, -10, 10, "1 / (1 + exp(-x)).") \
   ROW(Sign, "sign", Keep, at::sgn(a), "sign({0})", Cheap, -10, 10, "-1, 0 or 1; x / |x| of a complex number.") \
   ROW(Signbit, "signbit", Bool, at::signbit(a), "signbit({0})", Cheap, -10, 10, "True where the sign bit is set, -0.0 included. Real types only.") \
-  ROW(Silu, "silu", Keep, at::silu(a), "{0} / (1 + exp(-{0}))", Dear, -10, 10, "x * sigmoid(x). Floating and complex types.") \
+  ROW(Silu, "silu", Keep, at::silu(a), "silu({0})", Dear, -10, 10, "x * sigmoid(x). Floating and complex types.") \
   ROW(Sin, "sin", Float, at::sin(a), "sin({0})", Dear, -10, 10, "Sine of x in radians.") \
   ROW(Sinh, "sinh", Float, at::sinh(a), "sinh({0})", Dear, -5, 5, "Hyperbolic sine.") \
   ROW(Sqrt, "sqrt", Float, at::sqrt(a), "sqrt({0})", Cheap, 0, 10, "Square root.") \
