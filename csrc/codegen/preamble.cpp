@@ -8,7 +8,9 @@ constexpr const char* kHalfTypes = R"(
 // The bits of half types: what a compiler vectorises best.
 typedef unsigned short nvf_bf16;
 typedef unsigned short nvf_half;
+#ifndef NVF_FROM_BF16
 NVF_FN float nvf_from_bf16(nvf_bf16 x) { return nvf_float_of((unsigned)x << 16); }
+#endif
 #ifndef NVF_TO_BF16
 NVF_FN nvf_bf16 nvf_to_bf16(float x) {
   const unsigned u = nvf_bits_of(x);
