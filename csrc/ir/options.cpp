@@ -73,6 +73,7 @@ thread_local const OptionsGuard* innermost = nullptr;
 // An option in both lists is on unless it is disabled.
 constexpr std::string_view kGeneratedKernels = "generated_kernels";
 constexpr std::string_view kCheckKernels = "check_kernels";
+constexpr std::string_view kEmulateCuda = "emulate_cuda";
 
 constexpr int kByEnvironment = -1;
 std::atomic<int> generated_kernels{kByEnvironment};
@@ -90,6 +91,7 @@ const Names& enableOptionNames() {
   static const Names names = {
       "check_kernels",
       "cutlass_scheduler",
+      "emulate_cuda",
       "fast_math",
       "fuse_matmul",
       "fuse_multiple_matmuls",
@@ -235,10 +237,17 @@ bool isOptionDisabled(std::string_view name) {
 
 int64_t runtimeOptions() {
   static const bool checks = enabledByEnvironment().contains(std::string(kCheckKernels));
+  static const bool emulates = enabledByEnvironment().contains(std::string(kEmulateCuda));
+  const auto bits = [](bool generated, bool checked, bool emulated) {
+    return int64_t{generated} | int64_t{checked} << 1 | int64_t{emulated} << 2;
+  };
   if (innermost == nullptr) {
-    return int64_t{generatesKernelsByDefault()} | int64_t{checks} << 1;
+    return bits(generatesKernelsByDefault(), checks, emulates);
   }
-  return int64_t{isOptionEnabled(kGeneratedKernels)} | int64_t{isOptionEnabled(kCheckKernels)} << 1;
+  return bits(
+      isOptionEnabled(kGeneratedKernels),
+      isOptionEnabled(kCheckKernels),
+      isOptionEnabled(kEmulateCuda));
 }
 
 void setGeneratedKernels(std::optional<bool> generated) {

@@ -104,6 +104,16 @@ void IndexContext::setBound(Index index, Index bound) {
   bounds_[index] = bound;
 }
 
+void IndexContext::setMultiple(Index index, int64_t factor) {
+  multiples_.emplace_back(index, factor);
+}
+
+bool IndexContext::isKnownMultiple(Index index, int64_t factor) const {
+  return std::any_of(multiples_.begin(), multiples_.end(), [&](const auto& known) {
+    return known.first == index && known.second % factor == 0;
+  });
+}
+
 Index IndexContext::boundOf(Index index) const {
   const auto it = bounds_.find(index);
   if (it != bounds_.end()) {
@@ -203,6 +213,9 @@ Index IndexContext::mul(Index a, Index b) {
   if (isConstant(b) && a->op == IndexOp::Mul && isConstant(a->b)) {
     return mul(a->a, constant(a->b->number * b->number));
   }
+  if (isConstant(b) && a->op == IndexOp::Div && a->b == b && isKnownMultiple(a->a, b->number)) {
+    return a->a;
+  }
   // Sizes multiply in one order, so that equal products are one node.
   if (a->op == IndexOp::Param && b->op == IndexOp::Param && a->number > b->number) {
     std::swap(a, b);
@@ -297,6 +310,9 @@ Index IndexContext::max(Index a, Index b) {
 Index IndexContext::ceilDiv(Index a, Index b) {
   if (isConstant(b, 1)) {
     return a;
+  }
+  if (isConstant(b) && b->number > 0 && isKnownMultiple(a, b->number)) {
+    return div(a, b);
   }
   return div(add(a, sub(b, constant(1))), b);
 }

@@ -86,6 +86,9 @@ class IndexContext {
 
   /// States that `index` < `bound` wherever it is used.
   void setBound(Index index, Index bound);
+  /// States that `index` is a multiple of `factor`.
+  void setMultiple(Index index, int64_t factor);
+  bool isKnownMultiple(Index index, int64_t factor) const;
   /// What is known: `index` < result; nullptr when nothing is.
   Index boundOf(Index index) const;
   bool isBelow(Index index, Index bound) const;
@@ -102,6 +105,7 @@ class IndexContext {
   std::deque<IndexExpr> nodes_;
   std::map<std::tuple<IndexOp, int64_t, Index, Index>, Index> interned_;
   std::unordered_map<Index, Index> bounds_;
+  std::vector<std::pair<Index, int64_t>> multiples_;
   std::unordered_map<const Val*, Index> scalars_;
   std::map<std::pair<const Val*, int64_t>, Index> strides_;
   std::map<std::pair<ParallelType, Index>, Index> threads_;

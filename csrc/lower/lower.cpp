@@ -47,7 +47,9 @@ class Lowering {
       outputs_.emplace(out->as<TensorView>(), addBuffer(KernelBuffer::Kind::Output, out));
     }
     for (const auto& [extent, factor] : options_.multiples) {
-      kernel_->multiples.emplace_back(indices().scalar(extent), factor);
+      Index size = indices().scalar(extent);
+      indices().setMultiple(size, factor);
+      kernel_->multiples.emplace_back(size, factor);
     }
     const LoopNest nest(segment_, kernel_->indices, apart_, options_);
     for (const auto& stage : nest.stages()) {

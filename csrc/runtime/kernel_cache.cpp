@@ -1,4 +1,5 @@
 #include <runtime/host_compiler.h>
+#include <runtime/in_parallel.h>
 #include <runtime/kernel_cache.h>
 #include <runtime/kernel_disk.h>
 #include <runtime/private_folder.h>
@@ -128,13 +129,6 @@ Library load(const KernelSource& source, const HostCompiler& compiler, const std
   return compile(source, compiler, disk, key);
 }
 
-size_t compileThreads() {
-  const char* text = std::getenv("NVFUSER_COMPILE_THREADS");
-  const int asked = text == nullptr ? 0 : std::atoi(text);
-  return asked > 0 ? static_cast<size_t>(asked)
-                   : std::max<size_t>(1, std::thread::hardware_concurrency());
-}
-
 } // namespace
 
 Library compileAndLoad(const KernelSource& source) {
@@ -150,35 +144,7 @@ Library compileAndLoad(const KernelSource& source) {
 
 std::vector<Library> compileAndLoadAll(const std::vector<KernelSource>& sources) {
   std::vector<Library> results(sources.size());
-  std::vector<std::exception_ptr> errors(sources.size());
-  std::atomic<size_t> next{0};
-  const auto work = [&] {
-    for (size_t i = next++; i < sources.size(); i = next++) {
-      try {
-        results[i] = compileAndLoad(sources[i]);
-      } catch (...) {
-        errors[i] = std::current_exception();
-      }
-    }
-  };
-  std::vector<std::thread> threads;
-  const size_t count = std::min(compileThreads(), sources.size());
-  for (size_t i = 1; i < count; ++i) {
-    try {
-      threads.emplace_back(work);
-    } catch (const std::system_error&) {
-      break; // the others do its part
-    }
-  }
-  work();
-  for (std::thread& thread : threads) {
-    thread.join();
-  }
-  for (const std::exception_ptr& error : errors) {
-    if (error) {
-      std::rethrow_exception(error);
-    }
-  }
+  inParallel(sources.size(), [&](size_t i) { results[i] = compileAndLoad(sources[i]); });
   return results;
 }
 

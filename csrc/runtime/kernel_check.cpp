@@ -53,7 +53,7 @@ at::Tensor differing(
 
 void checkKernel(
     const SegmentedGroup& group,
-    const CpuSegment& kernel,
+    const KernelSegment& kernel,
     const std::vector<at::Tensor>& inputs,
     const std::vector<at::Tensor>& outputs,
     const std::function<EvalValue(const Val*)>& scalars,

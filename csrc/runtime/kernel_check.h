@@ -1,8 +1,8 @@
 // Compares what a generated kernel has written with ATen's evaluation of the same nodes.
 #pragma once
 
-#include <runtime/cpu_segment.h>
 #include <runtime/evaluator_registry.h>
+#include <runtime/kernel_segment.h>
 
 #include <functional>
 
@@ -14,7 +14,7 @@ namespace nvfuser {
 /// gives the value of a scalar of the whole fusion.
 void checkKernel(
     const SegmentedGroup& group,
-    const CpuSegment& kernel,
+    const KernelSegment& kernel,
     const std::vector<at::Tensor>& inputs,
     const std::vector<at::Tensor>& outputs,
     const std::function<EvalValue(const Val*)>& scalars,

@@ -5,6 +5,8 @@
 #include <passes/number_random_nodes.h>
 #include <passes/pipeline.h>
 #include <runtime/aten_helpers.h>
+#include <runtime/cpu_segment.h>
+#include <runtime/cuda_segment.h>
 #include <runtime/expression_evaluator.h>
 #include <runtime/host_compiler.h>
 #include <runtime/input_checks.h>
@@ -40,7 +42,7 @@ FusionKernelRuntime::FusionKernelRuntime(
     }
     makeSegments(inputs, device);
   }
-  compileKernels();
+  compileKernels(device);
   layOutSteps();
   layOutOutputs();
 }
@@ -58,7 +60,7 @@ int FusionKernelRuntime::slotOf(const Val* val) {
   return it->second;
 }
 
-CpuSegment::SizeOf FusionKernelRuntime::sizesFrom(const std::vector<EvalValue>& inputs) const {
+KernelSegment::SizeOf FusionKernelRuntime::sizesFrom(const std::vector<EvalValue>& inputs) const {
   auto known = sizesOfInputs(*fusion_, inputs);
   for (size_t i : size_inputs_) {
     const Val* in = fusion_->inputs()[i];
@@ -73,7 +75,7 @@ namespace {
 const RegisterDumpOptions register_dumps(
     {"segments", "scheduled_ir", "kernel_ir", "kernel_source"});
 
-void dumpSegment(const CpuSegment& segment) {
+void dumpSegment(const KernelSegment& segment) {
   if (isDumpEnabled("scheduled_ir")) {
     std::cout << "---- scheduled_ir ----\n" << segment.fusion().printMath() << std::flush;
   }
@@ -88,16 +90,25 @@ void dumpSegment(const CpuSegment& segment) {
 } // namespace
 
 void FusionKernelRuntime::makeSegments(const std::vector<EvalValue>& inputs, at::Device device) {
-  const bool generates = device.is_cpu() && isOptionEnabled("generated_kernels") &&
-      std::all_of(inputs.begin(), inputs.end(), [](const EvalValue& input) {
-                           return !input.isTensor() || input.tensor().is_cpu();
-                         });
-  const auto why_not = [&](const Expr* expr) -> std::string {
-    if (!generates) {
-      return isOptionEnabled("generated_kernels") ? "kernels are generated for CPU tensors only"
-                                                  : "generated kernels are not enabled";
+  const bool for_cuda_text = runsCudaText(device);
+  std::string reason =
+      isOptionEnabled("generated_kernels") ? "" : "generated kernels are not enabled";
+  for (const EvalValue& input : inputs) {
+    if (reason.empty() && input.isTensor() && input.tensor().device() != device &&
+        !(device.is_cuda() && input.tensor().is_cpu() && input.tensor().dim() == 0)) {
+      reason = "its tensors are on several devices";
     }
-    return whyNotInCpuKernel(expr);
+  }
+  if (reason.empty() && for_cuda_text) {
+    reason = whyNoCudaTarget(device);
+  } else if (reason.empty() && !device.is_cpu()) {
+    reason = "no kernels are generated for " + device.str();
+  }
+  const auto why_not = [&](const Expr* expr) -> std::string {
+    if (!reason.empty()) {
+      return reason;
+    }
+    return for_cuda_text ? whyNotInCudaKernel(expr) : whyNotInCpuKernel(expr);
   };
   const auto size_of = sizesFrom(inputs);
   for (SegmentedGroup& group : segmentFusion(*fusion_, why_not)) {
@@ -108,7 +119,11 @@ void FusionKernelRuntime::makeSegments(const std::vector<EvalValue>& inputs, at:
     }
     const Stopwatch watch;
     try {
-      segment.kernel = std::make_unique<CpuSegment>(segment.group, size_of);
+      if (for_cuda_text) {
+        segment.kernel = std::make_unique<CudaSegment>(segment.group, size_of, device);
+      } else {
+        segment.kernel = std::make_unique<CpuSegment>(segment.group, size_of);
+      }
       segment.seconds = watch.seconds();
       dumpSegment(*segment.kernel);
     } catch (const UserError& error) {
@@ -129,24 +144,59 @@ void FusionKernelRuntime::makeSegments(const std::vector<EvalValue>& inputs, at:
 void FusionKernelRuntime::makeScheduledSegment(
     const std::vector<EvalValue>& inputs,
     at::Device device) {
-  NVF_CHECK_AS(
-      NotImplemented,
-      device.is_cpu(),
-      "a schedule made by hand becomes a kernel for CPU tensors only, not for ",
-      device.str());
+  if (runsCudaText(device)) {
+    const std::string reason = whyNoCudaTarget(device);
+    NVF_CHECK(reason.empty(), "a schedule made by hand needs a kernel: ", reason);
+  }
   numberRandomNodes(*fusion_);
-  SegmentedGroup group = wholeFusion(*fusion_);
+  SegmentedGroup group = wholeFusion(*fusion_, device);
   if (group.exprs.empty()) {
     return;
   }
   segments_.push_back({std::move(group), nullptr});
   const Stopwatch watch;
-  segments_[0].kernel = scheduledKernel(segments_[0].group, sizesFrom(inputs));
+  segments_[0].kernel = scheduledKernel(segments_[0].group, sizesFrom(inputs), device);
   segments_[0].seconds = watch.seconds();
   dumpSegment(*segments_[0].kernel);
 }
 
-void FusionKernelRuntime::compileKernels() {
+void FusionKernelRuntime::compileKernels(at::Device device) {
+  if (runsCudaText(device)) {
+    compileForGpu(device);
+  } else {
+    compileForCpu();
+  }
+}
+
+void FusionKernelRuntime::compileForGpu(at::Device device) {
+  std::vector<Segment*> compiled;
+  std::vector<KernelSource> sources;
+  for (Segment& segment : segments_) {
+    if (segment.kernel != nullptr) {
+      compiled.push_back(&segment);
+      sources.push_back(static_cast<CudaSegment&>(*segment.kernel).source());
+    }
+  }
+  if (sources.empty()) {
+    return;
+  }
+  const Stopwatch watch;
+  const auto target = cudaTarget(device);
+  std::vector<std::string> errors;
+  const auto programs = compileCudaPrograms(*target, sources, errors);
+  compile_seconds_ = watch.seconds();
+  for (size_t i = 0; i < compiled.size(); ++i) {
+    if (programs[i] != nullptr) {
+      static_cast<CudaSegment&>(*compiled[i]->kernel).load(programs[i]);
+      continue;
+    }
+    NVF_ERROR(!checks_kernels_, errors[i]);
+    std::cerr << "nvfuser: a segment is evaluated through ATen, because " << errors[i] << "\n";
+    refuseKernel(*compiled[i], errors[i]);
+  }
+}
+
+void FusionKernelRuntime::compileForCpu() {
   std::vector<KernelSource> sources;
   std::vector<size_t> numbers;
   for (size_t i = 0; i < segments_.size(); ++i) {
@@ -167,18 +217,21 @@ void FusionKernelRuntime::compileKernels() {
     }
     return;
   }
+  const auto cpuKernel = [&](size_t number) -> CpuSegment& {
+    return static_cast<CpuSegment&>(*segments_[number].kernel);
+  };
   const Stopwatch watch;
   try {
     const auto libraries = compileAndLoadAll(sources);
     compile_seconds_ = watch.seconds();
     for (size_t i = 0; i < numbers.size(); ++i) {
-      segments_[numbers[i]].kernel->load(libraries[i]);
+      cpuKernel(numbers[i]).load(libraries[i]);
     }
   } catch (const CompileError&) {
     // One that does not compile must not cost the others.
     for (size_t i = 0; i < numbers.size(); ++i) {
       try {
-        segments_[numbers[i]].kernel->load(compileAndLoad(sources[i]));
+        cpuKernel(numbers[i]).load(compileAndLoad(sources[i]));
       } catch (const CompileError& error) {
         std::cerr << "nvfuser: a segment is evaluated through ATen, because " << error.what()
                   << "\n";
@@ -392,7 +445,7 @@ std::shared_ptr<LaunchPlan> FusionKernelRuntime::makePlan(
     }
   }
   const auto size_of = sizesFrom(inputs);
-  for (const CpuSegment* kernel : kernels_) {
+  for (const KernelSegment* kernel : kernels_) {
     plan->kernels.push_back(kernel->plan(size_of));
   }
   return plan;
@@ -412,7 +465,7 @@ void FusionKernelRuntime::runKernel(
   for (int slot : step.scalars) {
     scalars.push_back(slots[slot].scalar());
   }
-  const CpuSegment& kernel = *kernels_[step.kernel];
+  const KernelSegment& kernel = *kernels_[step.kernel];
   auto outputs = kernel.run(*plan.kernels[step.kernel], inputs, scalars, context);
   if (checks_kernels_) {
     const auto scalar = [&](const Val* val) {
@@ -664,7 +717,7 @@ std::string FusionKernelRuntime::text() const {
 
 std::string FusionKernelRuntime::kernelText() const {
   std::string text;
-  for (const CpuSegment* kernel : kernels_) {
+  for (const KernelSegment* kernel : kernels_) {
     text += kernel->text() + "\n";
   }
   return text;

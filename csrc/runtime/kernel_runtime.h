@@ -4,8 +4,8 @@
 #pragma once
 
 #include <ir/fusion.h>
-#include <runtime/cpu_segment.h>
 #include <runtime/evaluator_registry.h>
+#include <runtime/kernel_segment.h>
 
 #include <atomic>
 #include <memory>
@@ -21,15 +21,15 @@ class TensorView;
 
 /// What is known once the sizes are: values of all scalars that depend on sizes only.
 struct LaunchPlan {
-  std::vector<std::pair<int, EvalValue>> sizes;    ///< slot, value
-  std::vector<std::unique_ptr<CpuLaunch>> kernels; ///< by the number of the kernel
-  std::atomic<bool> verified = false;              ///< one run has checked every intermediate shape
+  std::vector<std::pair<int, EvalValue>> sizes;       ///< slot, value
+  std::vector<std::unique_ptr<KernelLaunch>> kernels; ///< by the number of the kernel
+  std::atomic<bool> verified = false; ///< one run has checked every intermediate shape
 };
 
 class FusionKernelRuntime {
  public:
   /// Clones the fusion, runs the pass pipeline on the clone, cuts it into segments, compiles
-  /// kernels for those that run on the CPU, with `inputs` for an example, and lays out the steps.
+  /// kernels for those that can have one, with `inputs` for an example, and lays out the steps.
   /// `is_scheduled`: no pass runs, and all of it becomes one kernel with the schedule that the
   /// tensors carry; RuntimeError when that is not possible.
   FusionKernelRuntime(
@@ -52,7 +52,7 @@ class FusionKernelRuntime {
   /// What one executor takes: a kernel, or nodes that ATen evaluates one by one.
   struct Segment {
     SegmentedGroup group;
-    std::unique_ptr<CpuSegment> kernel;
+    std::unique_ptr<KernelSegment> kernel;
     int number = -1;    ///< of the kernel, as in LaunchPlan::kernels
     double seconds = 0; ///< to schedule and print the kernel
   };
@@ -65,7 +65,7 @@ class FusionKernelRuntime {
     return compile_seconds_;
   }
   /// The value of a scalar of fusion(), given inputs; none when it is not known with their sizes.
-  CpuSegment::SizeOf sizesFrom(const std::vector<EvalValue>& inputs) const;
+  KernelSegment::SizeOf sizesFrom(const std::vector<EvalValue>& inputs) const;
 
   /// One line per segment: its executor and nodes, then the fusion's text.
   std::string text() const;
@@ -100,7 +100,9 @@ class FusionKernelRuntime {
 
   void makeSegments(const std::vector<EvalValue>& inputs, at::Device device);
   void makeScheduledSegment(const std::vector<EvalValue>& inputs, at::Device device);
-  void compileKernels();
+  void compileKernels(at::Device device);
+  void compileForCpu();
+  void compileForGpu(at::Device device);
   static void refuseKernel(Segment& segment, const std::string& reason);
   void layOutSteps();
   void layOutNode(const Expr* expr);
@@ -128,7 +130,7 @@ class FusionKernelRuntime {
   std::vector<Step> steps_;
   std::vector<Segment> segments_;
   double compile_seconds_ = 0;
-  std::vector<const CpuSegment*> kernels_;
+  std::vector<const KernelSegment*> kernels_;
   std::vector<const SegmentedGroup*> kernel_groups_;
   std::unordered_set<const Val*> known_with_sizes_;
   std::vector<Output> outputs_;

@@ -1,5 +1,7 @@
 #include <runtime/segment_report.h>
 
+#include <runtime/cpu_segment.h>
+
 #include <analysis/scalar_values.h>
 #include <ir/iter_domain.h>
 #include <ir/nodes.h>
@@ -34,12 +36,12 @@ std::string roleOf(const Fusion& fusion, const Val* val) {
   return role.empty() ? place(fusion.outputs(), "output ") : role;
 }
 
-ScalarValue sizeOf(const Val* extent, const CpuSegment::SizeOf& size_of) {
+ScalarValue sizeOf(const Val* extent, const KernelSegment::SizeOf& size_of) {
   return extent->isConst() ? extent->value() : size_of(extent);
 }
 
 // Elements in memory, so expanded dims count once; 0 where a size is not known.
-int64_t elements(const TensorView* tv, const CpuSegment::SizeOf& size_of) {
+int64_t elements(const TensorView* tv, const KernelSegment::SizeOf& size_of) {
   int64_t result = 1;
   for (const IterDomain* id : noReductions(tv->getLogicalDomain())) {
     const ScalarValue size = sizeOf(id->getMaybeExpandedExtent(), size_of);
@@ -52,7 +54,7 @@ int64_t elements(const TensorView* tv, const CpuSegment::SizeOf& size_of) {
 TensorReport reportTensor(
     const Fusion& fusion,
     const TensorView* tv,
-    const CpuSegment::SizeOf& size_of) {
+    const KernelSegment::SizeOf& size_of) {
   TensorReport report{nameOf(tv), roleOf(fusion, tv), tv->dtype(), {}};
   for (const IterDomain* id : noReductions(tv->getLogicalDomain())) {
     const Val* extent = id->getMaybeExpandedExtent();
@@ -67,7 +69,9 @@ TensorReport reportTensor(
   return report;
 }
 
-std::vector<LoopReport> reportLoops(const CpuSegment& kernel, const CpuSegment::SizeOf& size_of) {
+std::vector<LoopReport> reportLoops(
+    const KernelSegment& kernel,
+    const KernelSegment::SizeOf& size_of) {
   std::unordered_map<const Val*, ScalarValue> known;
   for (const auto& [copy, original] : kernel.originals()) {
     const ScalarValue value = size_of(original);
@@ -105,7 +109,7 @@ int64_t bytesRead(
     const SegmentedGroup& group,
     const Val* in,
     const TensorReport& report,
-    const CpuSegment::SizeOf& size_of) {
+    const KernelSegment::SizeOf& size_of) {
   const int64_t all = elements(in->as<TensorView>(), size_of);
   int64_t read = 0;
   for (const Expr* expr : group.exprs) {
@@ -132,10 +136,10 @@ SegmentReport::Kind kindOf(const SegmentedGroup& group, bool is_kernel) {
 
 void reportKernel(
     const FusionKernelRuntime::Segment& segment,
-    const CpuSegment::SizeOf& size_of,
+    const KernelSegment::SizeOf& size_of,
     const LaunchPlan* plan,
     SegmentReport& report) {
-  const CpuSegment& kernel = *segment.kernel;
+  const KernelSegment& kernel = *segment.kernel;
   report.scheduler = kernel.schedule().scheduler;
   report.heuristics = kernel.schedule().heuristics;
   report.refused = kernel.schedule().refused;
@@ -144,7 +148,7 @@ void reportKernel(
   if (plan == nullptr) {
     return;
   }
-  const CpuLaunch& launch = *plan->kernels.at(segment.number);
+  const KernelLaunch& launch = *plan->kernels.at(segment.number);
   for (size_t i = 0; i < launch.tasks.size(); ++i) {
     // Without a parallel loop the calling thread does it all.
     report.stages.push_back({std::max<int64_t>(launch.tasks[i], 1), launch.grains.at(i)});
@@ -173,7 +177,7 @@ namespace {
 
 class Reporter {
  public:
-  Reporter(const Fusion& fusion, const CpuSegment::SizeOf& size_of)
+  Reporter(const Fusion& fusion, const KernelSegment::SizeOf& size_of)
       : fusion_(fusion), size_of_(size_of) {}
 
   void add(const SegmentedGroup& group, SegmentReport report) {
@@ -232,7 +236,7 @@ class Reporter {
   }
 
   const Fusion& fusion_;
-  const CpuSegment::SizeOf& size_of_;
+  const KernelSegment::SizeOf& size_of_;
   std::vector<SegmentReport> reports_;
   std::unordered_map<const Val*, size_t> makers_;
 };
@@ -241,7 +245,7 @@ class Reporter {
 
 std::vector<SegmentReport> reportSegments(
     const FusionKernelRuntime& runtime,
-    const CpuSegment::SizeOf& size_of,
+    const KernelSegment::SizeOf& size_of,
     const LaunchPlan* plan) {
   Reporter reporter(runtime.fusion(), size_of);
   for (const FusionKernelRuntime::Segment& segment : runtime.segments()) {
@@ -264,7 +268,7 @@ std::vector<SegmentReport> planSegments(const Fusion& fusion) {
   const auto why_not = [&](const Expr* expr) -> std::string {
     return generates ? whyNotInCpuKernel(expr) : "generated kernels are not enabled";
   };
-  const CpuSegment::SizeOf size_of = [](const Val*) { return ScalarValue(); };
+  const KernelSegment::SizeOf size_of = [](const Val*) { return ScalarValue(); };
   Reporter reporter(*copy, size_of);
   for (const SegmentedGroup& group : segmentFusion(*copy, why_not)) {
     SegmentReport report{kindOf(group, group.is_kernel)};

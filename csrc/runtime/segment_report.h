@@ -60,7 +60,7 @@ std::string_view kindName(SegmentReport::Kind kind);
 /// runtime.fusion(), none where unknown. `plan`: for the stages of kernels, may be nullptr.
 std::vector<SegmentReport> reportSegments(
     const FusionKernelRuntime& runtime,
-    const CpuSegment::SizeOf& size_of,
+    const KernelSegment::SizeOf& size_of,
     const LaunchPlan* plan);
 
 /// The segments that runs on CPU tensors have as far as the definition decides it. Kernels are not

@@ -77,6 +77,10 @@ ScheduleResult schedulePointwise(
     const SegmentShape& shape,
     const ScheduleContext& context);
 
+/// The dimension of `out` that lies innermost in an input of the same rank at least 2, and not in
+/// `out` itself; nullptr: there is none.
+IterDomain* transposedDim(const Fusion& segment, const SegmentShape& shape, const TensorView* out);
+
 std::string whyNotTranspose(const Fusion& segment, const SegmentShape& shape);
 ScheduleResult scheduleTranspose(Fusion& segment, const SegmentShape& shape);
 

@@ -33,8 +33,8 @@ IterDomain* innermost(const TensorView* tv) {
   return nullptr;
 }
 
-// The dimension of `out` that lies innermost in an input of the same rank at least 2, and not in
-// `out` itself.
+} // namespace
+
 IterDomain* transposedDim(const Fusion& segment, const SegmentShape& shape, const TensorView* out) {
   IterDomain* last = innermost(out);
   if (last == nullptr) {
@@ -59,8 +59,6 @@ IterDomain* transposedDim(const Fusion& segment, const SegmentShape& shape, cons
   }
   return nullptr;
 }
-
-} // namespace
 
 std::string whyNotTranspose(const Fusion& segment, const SegmentShape& shape) {
   if (!shape.reductions().empty()) {

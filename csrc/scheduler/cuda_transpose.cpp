@@ -1,0 +1,107 @@
+// Transpose on a GPU: an operand's innermost dimension is not the output's. A block takes a tile of
+// both: it copies the operand's to shared memory along the operand's rows, and reads it along the
+// output's.
+#include <scheduler/cuda_common.h>
+
+#include <ir/builder.h>
+
+#include <algorithm>
+#include <set>
+
+namespace nvfuser::cuda {
+
+namespace {
+
+constexpr int64_t kTile = 32;
+constexpr int64_t kRowsAtOnce = 8;
+
+IterDomain* innermost(const TensorView* tv) {
+  const auto& domain = tv->getMaybeAllocationDomain();
+  for (auto it = domain.rbegin(); it != domain.rend(); ++it) {
+    if (!(*it)->isReduction() && runs(*it)) {
+      return *it;
+    }
+  }
+  return nullptr;
+}
+
+// [tiles | rows of the tile, threads along y | threads along x], `along` the dimension of the
+// latter.
+void setTile(
+    TensorView* tv,
+    const std::vector<IterDomain*>& dims,
+    IterDomain* along,
+    IterDomain* across) {
+  Val* tile = IrBuilder::constInt(kTile);
+  const auto [along_tile, x] = IterDomain::split(along, tile, true);
+  const auto [across_tile, rows] = IterDomain::split(across, tile, true);
+  const auto [round, y] = IterDomain::split(rows, IrBuilder::constInt(kRowsAtOnce), true);
+  std::vector<IterDomain*> blocks;
+  for (IterDomain* id : dims) {
+    blocks.push_back(id == along ? along_tile : id == across ? across_tile : id);
+  }
+  IterDomain* block = mergeAll(blocks);
+  block->parallelize(ParallelType::BIDx);
+  x->parallelize(ParallelType::TIDx);
+  y->parallelize(ParallelType::TIDy);
+  setLoops(tv, {block, round, y, x});
+}
+
+} // namespace
+
+void scheduleTranspose(
+    Fusion& segment,
+    const SegmentShape& shape,
+    const CudaParams& /*params*/,
+    CudaSchedule& /*schedule*/) {
+  const std::vector<Val*> inputs = segment.inputs();
+  std::set<const Val*> done;
+  for (Val* out : segment.outputs()) {
+    auto* tv = out->as<TensorView>();
+    if (!done.insert(out).second) {
+      continue;
+    }
+    size_t reduced = 0;
+    const std::vector<IterDomain*> dims = shape.orderedDims(tv, reduced);
+    IterDomain* last = dims.back();
+    IterDomain* other = transposedDim(segment, shape, tv);
+    setTile(tv, dims, last, other);
+    for (Val* in : inputs) {
+      auto* operand = dynamic_cast<TensorView*>(in);
+      IterDomain* inner = operand == nullptr ? nullptr : innermost(operand);
+      if (inner == nullptr || shape.setOf(inner) != shape.setOf(other) || done.contains(in)) {
+        continue;
+      }
+      // Its dimensions, in the order of the output's.
+      const auto domain = noReductions(operand->getLogicalDomain());
+      std::vector<size_t> places;
+      for (IterDomain* id : dims) {
+        const auto it = std::find_if(domain.begin(), domain.end(), [&](IterDomain* mine) {
+          return runs(mine) && shape.setOf(mine) == shape.setOf(id);
+        });
+        // A place twice: two dimensions that count as one (x + x transposed).
+        const auto place = static_cast<size_t>(it - domain.begin());
+        if (it != domain.end() && std::find(places.begin(), places.end(), place) == places.end()) {
+          places.push_back(place);
+        }
+      }
+      if (places.size() != dims.size()) {
+        continue;
+      }
+      done.insert(in);
+      TensorView* tile = operand->cacheAfter();
+      std::vector<IterDomain*> tile_dims;
+      for (size_t place : places) {
+        tile_dims.push_back(tile->getLogicalDomain()[place]);
+      }
+      const auto like = [&](IterDomain* id) {
+        return tile_dims[std::find(dims.begin(), dims.end(), id) - dims.begin()];
+      };
+      tile->setMemoryType(MemoryType::Shared);
+      tile->setInlined(false);
+      setTile(tile, tile_dims, like(other), like(last));
+    }
+  }
+}
+
+} // namespace nvfuser::cuda
