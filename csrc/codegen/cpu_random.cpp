@@ -1,7 +1,7 @@
 #include <codegen/cpu_random.h>
 
+#include <codegen/random.h>
 #include <codegen/text.h>
-#include <ir/random_nodes.h>
 
 #include <set>
 
@@ -9,28 +9,9 @@ namespace nvfuser {
 
 namespace {
 
-// The rounds of Philox 4x32-10 on the counter c0 to c3 under the key k0, k1. Products of 32 bits
-// are taken in 64, which vectorises.
-constexpr const char* kPhilox = R"(
+constexpr const char* kDraw = R"(
 struct nvf_draw { unsigned long seed, offset; double start, factor, cap; };
-#define NVF_ROUND { \
-  const unsigned long p0 = (unsigned long)c0 * 0xD2511F53ul, p1 = (unsigned long)c2 * 0xCD9E8D57ul; \
-  c0 = (unsigned)(p1 >> 32) ^ c1 ^ k0; c1 = (unsigned)p1; c2 = (unsigned)(p0 >> 32) ^ c3 ^ k1; c3 = (unsigned)p0; \
-  k0 += 0x9E3779B9u; k1 += 0xBB67AE85u; }
-#define NVF_PHILOX(block, d) \
-  unsigned c0 = (unsigned)d.offset, c1 = (unsigned)(d.offset >> 32); \
-  unsigned c2 = (unsigned)(block), c3 = (unsigned)((block) >> 32); \
-  unsigned k0 = (unsigned)d.seed, k1 = (unsigned)(d.seed >> 32); \
-  NVF_ROUND NVF_ROUND NVF_ROUND NVF_ROUND NVF_ROUND NVF_ROUND NVF_ROUND NVF_ROUND NVF_ROUND NVF_ROUND
-// A word as a number in (0, 1); two words as one with 52 bits.
-static inline double nvf_unit(unsigned w) {
-  return ((double)(int)(w ^ 0x80000000u) + 2147483648.5) * 0x1p-32;
-}
-static inline double nvf_unit(unsigned high, unsigned low) {
-  const unsigned long bits = ((unsigned long)high << 20) | (low >> 12);
-  return (__builtin_bit_cast(double, 0x4330000000000000ul | bits) - 0x1p52 + 0.5) * 0x1p-52;
-}
-static inline double nvf_scaled(double x, const nvf_draw& d) {
+NVF_FN double nvf_scaled(double x, const nvf_draw& d) {
   const double y = d.start + d.factor * x;
   return d.cap < y ? d.cap : y;
 }
@@ -144,63 +125,12 @@ static inline TYPE nvf_normal_NAME_at(long element, const nvf_draw& d) {
 }
 )";
 
-std::string replaced(std::string text, std::string_view name, std::string_view value) {
-  for (size_t at = text.find(name); at != std::string::npos; at = text.find(name, at)) {
-    text.replace(at, name.size(), value);
-    at += value.size();
-  }
-  return text;
-}
-
-DataType dtypeOf(const RandomSource& source) {
-  return source.expr->output(0)->dtype();
-}
-
-std::string nameOf(DataType dtype) {
-  switch (dtype) {
-    case DataType::Double:
-      return "double";
-    case DataType::Half:
-      return "half";
-    case DataType::BFloat16:
-      return "bf16";
-    default:
-      return "float";
-  }
-}
-
-bool isNormal(const RandomSource& source) {
-  return source.expr->as<RngOp>()->type() == RngType::Normal;
-}
-
-std::string functionOf(const RandomSource& source) {
-  return (isNormal(source) ? "nvf_normal_" : "nvf_uniform_") + nameOf(dtypeOf(source));
-}
-
-// Numbers that one block of Philox gives.
-int widthOf(DataType dtype) {
-  return dtype == DataType::Double ? 2 : 4;
-}
-
 std::string filledIn(const char* pattern, DataType dtype) {
   const bool wide = dtype == DataType::Double;
-  const int width = widthOf(dtype);
-  std::string text = pattern;
-  // Longer names first: some begin with others.
-  text = replaced(
-      text,
-      "UNIT_AT",
-      wide ? "place == 0 ? nvf_unit(c0, c1) : nvf_unit(c2, c3)"
-           : "nvf_unit(place < 2 ? (place == 0 ? c0 : c1) : (place == 2 ? c2 : c3))");
-  text = replaced(text, "RADIUS_AT", wide ? "nvf_unit(c0, c1)" : "nvf_unit(later ? c2 : c0)");
-  text = replaced(text, "ANGLE_AT", wide ? "nvf_unit(c2, c3)" : "nvf_unit(later ? c3 : c1)");
-  text = replaced(text, "UNIT", wide ? "nvf_unit(w[2 * i], w[2 * i + 1])" : "nvf_unit(w[i])");
-  text = replaced(text, "WIDTH", std::to_string(width));
-  text = replaced(text, "SHIFT", wide ? "1" : "2");
-  text = replaced(text, "BLOCKS", std::to_string(kRandomPiece / width + 1));
-  text = replaced(text, "AS_TYPE", wide ? "x" : castText("((float)x)", DataType::Float, dtype));
-  text = replaced(text, "TYPE", typeName(dtype));
-  return replaced(text, "NAME", nameOf(dtype));
+  Replacements replacements = randomReplacements(dtype);
+  replacements.emplace_back("UNIT", wide ? "nvf_unit(w[2 * i], w[2 * i + 1])" : "nvf_unit(w[i])");
+  replacements.emplace_back("BLOCKS", std::to_string(kRandomPiece / randomWidth(dtype) + 1));
+  return replacedAll(pattern, replacements);
 }
 
 } // namespace
@@ -209,15 +139,15 @@ std::string cpuRandomPreamble(const Kernel& kernel) {
   if (kernel.randoms.empty()) {
     return "";
   }
-  std::string text = kPhilox;
+  std::string text = philoxText() + kDraw;
   std::set<DataType> units;
   std::set<std::string> functions;
   for (const RandomSource& source : kernel.randoms) {
-    const DataType dtype = dtypeOf(source);
+    const DataType dtype = randomType(source);
     if (units.insert(dtype).second) {
       text += filledIn(kUnits, dtype);
     }
-    if (functions.insert(functionOf(source)).second) {
+    if (functions.insert(randomFunction(source)).second) {
       text += filledIn(isNormal(source) ? kNormal : kUniform, dtype);
     }
   }
@@ -235,8 +165,8 @@ std::string cpuRandomSource(int number, size_t first_word) {
 }
 
 std::string cpuRandomAt(const Kernel& kernel, int number, const std::string& element) {
-  return functionOf(kernel.randoms.at(number)) + "_at(" + element + ", d" + std::to_string(number) +
-      ")";
+  return randomFunction(kernel.randoms.at(number)) + "_at(" + element + ", d" +
+      std::to_string(number) + ")";
 }
 
 std::string cpuRandomPiece(
@@ -246,12 +176,12 @@ std::string cpuRandomPiece(
     const std::string& first,
     const std::string& count) {
   const RandomSource& source = kernel.randoms.at(number);
-  const std::string type(typeName(dtypeOf(source)));
+  const std::string type(typeName(randomType(source)));
   // Whole blocks are made: the first and the last one may be needed in part.
-  const int length = kRandomPiece + widthOf(dtypeOf(source));
+  const int length = kRandomPiece + randomWidth(randomType(source));
   return "alignas(64) " + type + " " + name + "_[" + std::to_string(length) + "]; const " + type +
-      "* const " + name + " = " + functionOf(source) + "(" + name + "_, " + first + ", " + count +
-      ", d" + std::to_string(number) + ");";
+      "* const " + name + " = " + randomFunction(source) + "(" + name + "_, " + first + ", " +
+      count + ", d" + std::to_string(number) + ");";
 }
 
 } // namespace nvfuser
