@@ -160,7 +160,11 @@ class Printer : public KernelPrinter {
     }
     const std::string value = castText(
         element(load.buffer, load.index), kernel_.buffers[load.buffer].dtype, load.out.dtype);
-    if (load.condition == nullptr) {
+    // A register can be read in any case.
+    const auto kind = kernel_.buffers[load.buffer].kind;
+    const bool is_register =
+        kind == KernelBuffer::Kind::Array || kind == KernelBuffer::Kind::Accumulator;
+    if (load.condition == nullptr || is_register) {
       define(load.out, value);
       return;
     }

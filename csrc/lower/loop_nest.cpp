@@ -115,13 +115,15 @@ void LoopNest::describe(NestRoot& root) {
     if (isTrivial(id)) {
       continue;
     }
-    if (options_.target == KernelTarget::Cuda && isThreadType(id->parallelType())) {
-      root.threads.emplace_back(id, indices_.thread(id->parallelType(), extentOf(indices_, id)));
-      continue;
-    }
+    const bool is_thread =
+        options_.target == KernelTarget::Cuda && isThreadType(id->parallelType());
     if (id->isReduction() && !in_reduction) {
       in_reduction = true;
       root.first_reduction = root.loops.size();
+    }
+    if (is_thread) {
+      root.threads.emplace_back(id, indices_.thread(id->parallelType(), extentOf(indices_, id)));
+      continue;
     }
     root.loops.push_back(id);
   }

@@ -164,16 +164,16 @@ class Lowering {
       size_t first,
       bool in_shared = false) {
     std::vector<IterDomain*> result;
-    if (in_shared) {
-      for (const auto& [id, index] : root.threads) {
-        if (!id->isReduction() && id->parallelType() >= ParallelType::TIDx) {
-          result.push_back(id);
-        }
-      }
-    }
-    for (size_t i = first; i < root.loops.size(); ++i) {
-      if (!root.loops[i]->isReduction()) {
-        result.push_back(root.loops[i]);
+    for (IterDomain* id : root.tv->getLoopDomain()) {
+      const auto loop = std::find(root.loops.begin(), root.loops.end(), id) - root.loops.begin();
+      const bool is_loop = static_cast<size_t>(loop) < root.loops.size();
+      const bool is_thread = in_shared && id->parallelType() >= ParallelType::TIDx &&
+          std::any_of(root.threads.begin(), root.threads.end(), [&](const auto& thread) {
+                               return thread.first == id;
+                             });
+      const bool is_inside = is_loop ? static_cast<size_t>(loop) >= first : is_thread;
+      if (is_inside && !id->isReduction()) {
+        result.push_back(id);
       }
     }
     if (root.tv->hasAllocation()) {
