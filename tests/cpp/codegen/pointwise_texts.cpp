@@ -1,39 +1,12 @@
 // The texts that kernels get from the rows of the pointwise table.
 #include <codegen/cpu_preamble.h>
-#include <codegen/text.h>
-#include <lower/emitter.h>
-#include <ops/pointwise.h>
-
-#include "../ir_test.h"
+#include "table_test.h"
 
 #include <regex>
 
 namespace nvfuser {
 
-namespace {
-
-const UnaryOpType kUnary[] = {
-#define NVF_ROW(name, ...) UnaryOpType::name,
-    NVF_FORALL_UNARY_OPS(NVF_ROW)
-#undef NVF_ROW
-};
-const BinaryOpType kBinary[] = {
-#define NVF_ROW(name, ...) BinaryOpType::name,
-    NVF_FORALL_BINARY_OPS(NVF_ROW)
-#undef NVF_ROW
-};
-const DataType kTypes[] = {
-    DataType::Double,
-    DataType::Float,
-    DataType::Half,
-    DataType::BFloat16,
-    DataType::Int,
-    DataType::Int32,
-    DataType::Bool};
-
-} // namespace
-
-class PointwiseTexts : public IrTest {
+class PointwiseTexts : public TableTest {
  protected:
   // Each helper that the text calls is defined in the preamble, and the brackets close.
   static void expectDefined(const std::string& text) {
@@ -52,20 +25,6 @@ class PointwiseTexts : public IrTest {
     }
     EXPECT_EQ(depth, 0) << text;
     EXPECT_EQ(text.find('{'), std::string::npos) << text;
-  }
-
-  // The text of a node of these operands, empty where the types have none or the builder refuses.
-  template <typename Build>
-  std::string textOf(Build&& build, const std::vector<std::string>& operands) {
-    try {
-      const Expr* expr = build()->definition();
-      const std::string report = mayDivideByZero(expr) ? "error, 1" : "";
-      const std::string text = pointwiseText(expr, operands, report);
-      EXPECT_EQ(text.empty(), whyNoText(expr).has_value()) << expr->toString();
-      return text;
-    } catch (const UserError&) {
-      return "";
-    }
   }
 };
 
