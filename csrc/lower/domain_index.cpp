@@ -47,7 +47,7 @@ void indicesBackward(IndexContext& indices, const std::vector<Expr*>& transforms
     if (isTrivial(id)) {
       index = indices.constant(0);
     } else if (inside && !isConstant(index) && indices.boundOf(index) == nullptr) {
-      indices.setBound(index, extentOf(indices, id));
+      indices.assumeBound(index, extentOf(indices, id));
     }
     known[id] = index;
   };

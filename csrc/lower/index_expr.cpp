@@ -104,6 +104,18 @@ void IndexContext::setBound(Index index, Index bound) {
   bounds_[index] = bound;
 }
 
+void IndexContext::assumeBound(Index index, Index bound) {
+  bounds_[index] = bound;
+  assumed_.push_back(index);
+}
+
+void IndexContext::forgetAssumptions() {
+  for (Index index : assumed_) {
+    bounds_.erase(index);
+  }
+  assumed_.clear();
+}
+
 void IndexContext::setMultiple(Index index, int64_t factor) {
   multiples_.emplace_back(index, factor);
 }

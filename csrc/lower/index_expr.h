@@ -86,6 +86,10 @@ class IndexContext {
 
   /// States that `index` < `bound` wherever it is used.
   void setBound(Index index, Index bound);
+  /// The same until forgetAssumptions(), for an index without a known bound: threads that others
+  /// guard otherwise have the same indices.
+  void assumeBound(Index index, Index bound);
+  void forgetAssumptions();
   /// States that `index` is a multiple of `factor`.
   void setMultiple(Index index, int64_t factor);
   bool isKnownMultiple(Index index, int64_t factor) const;
@@ -105,6 +109,7 @@ class IndexContext {
   std::deque<IndexExpr> nodes_;
   std::map<std::tuple<IndexOp, int64_t, Index, Index>, Index> interned_;
   std::unordered_map<Index, Index> bounds_;
+  std::vector<Index> assumed_;
   std::vector<std::pair<Index, int64_t>> multiples_;
   std::unordered_map<const Val*, Index> scalars_;
   std::map<std::pair<const Val*, int64_t>, Index> strides_;

@@ -133,10 +133,14 @@ void LoopNest::describe(NestRoot& root) {
   // A split whose second loop to open is one of its own results ends that loop in time.
   for (const Expr* transform : root.transforms) {
     const auto* split = dynamic_cast<const Split*>(transform);
+    const bool on_gpu = options_.target == KernelTarget::Cuda;
+    if (split != nullptr && on_gpu && isTrivial(split->in())) {
+      root.beyond.push_back(split);
+    }
     if (split == nullptr || isTrivial(split->in()) || isExact(split)) {
       continue;
     }
-    if (options_.target == KernelTarget::Cuda) {
+    if (on_gpu) {
       // All threads make the same rounds.
       root.guarded.push_back(split->in());
       continue;

@@ -20,6 +20,8 @@ struct NestRoot {
   std::vector<IterDomain*> loops;         ///< without those that run once
   std::vector<Expr*> transforms;          ///< from the logical to the loop domain
   std::vector<const IterDomain*> guarded; ///< split, and not cut to size by a loop's stop
+  /// Splits of one element into several (on a GPU): all but the first of each part are beyond it.
+  std::vector<const Split*> beyond;
   /// Loop dimensions that blocks and threads run over (on a GPU), and their index.
   std::vector<std::pair<IterDomain*, Index>> threads;
   size_t first_reduction = 0; ///< position in `loops`; loops.size() when there is none

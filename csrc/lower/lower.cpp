@@ -152,6 +152,13 @@ class Lowering {
     }
   }
 
+  // What was derived under the guard of another tensor.
+  void forgetAssumptions() {
+    if (on_gpu_) {
+      indices().forgetAssumptions();
+    }
+  }
+
   // --- the tensors that have loops ---
 
   static bool isShared(const NestRoot& root) {
@@ -312,6 +319,15 @@ class Lowering {
       Index inside = indices().ltUnbounded(known.at(id), extent);
       element.guard = indices().both(element.guard, inside);
     }
+    for (const Split* split : root.beyond) {
+      for (const IterDomain* part : {split->outer(), split->inner()}) {
+        const auto it = known.find(part);
+        if (!isTrivial(part) && it != known.end() && !isConstant(it->second)) {
+          Index first = indices().ltUnbounded(it->second, indices().constant(1));
+          element.guard = indices().both(element.guard, first);
+        }
+      }
+    }
     for (const auto& [id, index] : root.threads) {
       if (known.at(id) == index && !isConstant(index) && !fillsBlock(id)) {
         Index inside = indices().ltUnbounded(index, extentOf(indices(), id));
@@ -322,6 +338,7 @@ class Lowering {
   }
 
   void emitRoot(const NestRoot& root) {
+    forgetAssumptions();
     const TensorView* tv = root.tv;
     const Element element = elementOf(root, loopIndices(root));
     const auto* reduction = dynamic_cast<const ReductionOp*>(tv->definition());
@@ -415,13 +432,19 @@ class Lowering {
     Emitter::Place place;
     place.buffer = buffer;
     place.dtype = seenType(root.tv);
-    place.address = [this, &root, stage = kernel_->stages.size(), around = loopsAround(root)](
-                        const std::vector<Index>& logical) {
-      if (kernel_->stages.size() == stage) {
-        expectComputed(root, loopsOf(root, logical), around, 0);
-      }
-      return addressOf(indices(), root.tv, logical, true);
-    };
+    // One thread writes it for all.
+    const bool is_only_written = on_gpu_ && onlyOnce(root) != nullptr;
+    place.address =
+        [this, &root, is_only_written, stage = kernel_->stages.size(), around = loopsAround(root)](
+            const std::vector<Index>& logical) {
+          if (kernel_->stages.size() == stage) {
+            if (is_only_written) {
+              throw ReadElsewhere{root.tv};
+            }
+            expectComputed(root, loopsOf(root, logical), around, 0);
+          }
+          return addressOf(indices(), root.tv, logical, true);
+        };
     emitter_.place(root.tv, std::move(place));
   }
 
@@ -523,6 +546,7 @@ class Lowering {
 
   // After the last reduction loop: the accumulated values go to memory that lives longer.
   void storeReduction(const NestRoot& root) {
+    forgetAssumptions();
     if (!root.isStored()) {
       reduceOverBlock(root);
       return;
@@ -549,6 +573,7 @@ class Lowering {
     // The reduction's own loops are over: its guards concern the kept dimensions only.
     NestRoot finished = root;
     std::erase_if(finished.guarded, [](const IterDomain* id) { return id->isReduction(); });
+    std::erase_if(finished.beyond, [](const Split* split) { return split->in()->isReduction(); });
     const Element element = elementOf(finished, known);
     const int accumulator = accumulators_.at(&root);
     const KernelValue value = emitter_.newRegister(seenType(root.tv), emitter_.depth());

@@ -131,7 +131,7 @@ void checkKernel(
         b.to(at::kDouble).item<double>(),
         "\n",
         kernel.fusion().printMath(),
-        kernel.text().substr(kernel.text().find("extern \"C\" void nvf_stage0")));
+        kernel.text().substr(kernel.text().rfind("extern", kernel.text().find("nvf_stage0"))));
   }
 }
 

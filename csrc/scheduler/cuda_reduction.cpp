@@ -119,6 +119,27 @@ std::vector<TensorView*> rereadInputs(const Fusion& segment, const SegmentShape&
   return result;
 }
 
+// Neighbours that divide the innermost loop of every tensor that has loops.
+int64_t vectorOf(
+    const Fusion& segment,
+    const SegmentShape& shape,
+    const ScheduleContext& context,
+    int64_t widest,
+    bool inner) {
+  std::vector<const TensorView*> tensors(shape.reductions().begin(), shape.reductions().end());
+  for (const Val* out : segment.outputs()) {
+    tensors.push_back(out->as<TensorView>());
+  }
+  for (const TensorView* tv : tensors) {
+    const Dims dims = dimsOf(shape, tv);
+    const auto groups = inner ? dims.reduced : grouped(shape, dims.kept);
+    if (!groups.empty()) {
+      widest = vectorFor(lengthOf(context, groups.back()), widest);
+    }
+  }
+  return widest;
+}
+
 int64_t ceilDiv(int64_t a, int64_t b) {
   return (a + b - 1) / b;
 }
@@ -140,10 +161,9 @@ CudaParams chooseReduction(
   }
   const int64_t widest = widestVector(segment, limits);
   const int64_t wanted_blocks = 4 * limits.multiprocessors;
-  if (!isInner(segment, shape, reference)) {
+  if (!dims.kept.empty() && !isInner(segment, shape, reference)) {
     params.scheduler = CudaScheduler::OuterReduction;
-    const auto columns = grouped(shape, dims.kept).back();
-    params.vector = vectorFor(lengthOf(context, columns), widest);
+    params.vector = vectorOf(segment, shape, context, widest, false);
     params.threads = kWarp;
     const auto blocks = [&] { return ceilDiv(kept / params.vector, params.threads); };
     while (params.vector > 2 && blocks() < 4) {
@@ -162,8 +182,9 @@ CudaParams chooseReduction(
     return params;
   }
   params.scheduler = CudaScheduler::InnerReduction;
-  const auto& innermost = dims.reduced.back();
-  params.vector = vectorFor(lengthOf(context, innermost), widest);
+  // Dimensions of one element are no loops.
+  const auto innermost = dims.reduced.empty() ? std::vector<IterDomain*>() : dims.reduced.back();
+  params.vector = vectorOf(segment, shape, context, widest, true);
   const int64_t vectors = lengthOf(context, innermost) / params.vector;
   const auto reread = rereadInputs(segment, shape);
   int64_t bytes_per_element = 0;
@@ -175,7 +196,7 @@ CudaParams chooseReduction(
       kMostBatches,
       std::max<int64_t>(
           1, kRegisterBytes / (params.vector * std::max<int64_t>(bytes_per_element, 2))));
-  if (dims.reduced.size() == 1 && ceilDiv(vectors, most_batches) <= kMostThreads) {
+  if (dims.reduced.size() <= 1 && ceilDiv(vectors, most_batches) <= kMostThreads) {
     params.threads = 0;
     params.batches = 1;
     while (params.batches < most_batches && ceilDiv(vectors, params.batches) > kThreads) {
@@ -203,11 +224,15 @@ CudaParams chooseReduction(
     if (!is_long) {
       return params;
     }
+    const int64_t vector = params.vector;
     params = CudaParams{};
     params.scheduler = CudaScheduler::InnerReduction;
-    params.vector = vectorFor(lengthOf(context, innermost), widest);
+    params.vector = vector;
   }
-  params.threads = kThreads;
+  params.threads = kWarp;
+  while (params.threads < kThreads && params.threads < vectors) {
+    params.threads *= 2;
+  }
   while (params.threads < kMostThreads && kept < limits.multiprocessors &&
          vectors > 8 * params.threads) {
     params.threads *= 2;
