@@ -4,7 +4,8 @@ namespace nvfuser {
 
 namespace {
 
-constexpr const char* kHalfTypes = R"(
+constexpr const char* kTypes = R"(
+typedef unsigned long nvf_u64; // a name that can stand before braces
 // The bits of half types: what a compiler vectorises best.
 typedef unsigned short nvf_bf16;
 typedef unsigned short nvf_half;
@@ -127,7 +128,7 @@ NVF_INT(long)
 } // namespace
 
 std::string commonPreamble() {
-  return std::string(kHalfTypes) + kMath + kIntegers;
+  return std::string(kTypes) + kMath + kIntegers;
 }
 
 } // namespace nvfuser

@@ -226,7 +226,7 @@ std::string_view typeName(DataType dtype) {
     case DataType::Int32:
       return "int";
     case DataType::UInt64:
-      return "unsigned long";
+      return "nvf_u64";
     case DataType::Bool:
       return "bool";
     default:

@@ -44,6 +44,7 @@ KERNEL_MODULES = {
     "test_fake_tensors",
     "test_generated_kernels",
     "test_generated_ops",
+    "test_generated_ops_cuda",
     "test_generated_random",
     "test_generated_robustness",
     "test_ops_indexing",
