@@ -1,24 +1,17 @@
 // Where CUDA text runs: a GPU, or an emulation of one in this process.
 #pragma once
 
+#include <runtime/cuda_driver.h>
 #include <runtime/kernel_cache.h>
 #include <scheduler/cuda_schedule.h>
 
 #include <ATen/core/Tensor.h>
 
-#include <array>
 #include <memory>
 #include <string>
 #include <vector>
 
 namespace nvfuser {
-
-/// The blocks and threads of one launch.
-struct CudaGridShape {
-  std::array<unsigned, 3> grid = {1, 1, 1};
-  std::array<unsigned, 3> block = {1, 1, 1};
-  int64_t shared_bytes = 0;
-};
 
 /// A compiled text, loaded where it runs.
 class CudaProgram {

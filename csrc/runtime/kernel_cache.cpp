@@ -148,6 +148,39 @@ std::vector<Library> compileAndLoadAll(const std::vector<KernelSource>& sources)
   return results;
 }
 
+std::string cachedCode(
+    const std::string& key,
+    const KernelSource& source,
+    const std::function<std::string()>& make) {
+  static auto& codes = *new SingleFlight<std::string>;
+  return codes.get(key, [&] {
+    const KernelDisk disk = kernelDisk();
+    const auto stored = [&] {
+      auto code = disk.readLibrary(key);
+      disk_count += code.has_value() ? 1 : 0;
+      return code;
+    };
+    if (auto code = stored()) {
+      return *code;
+    }
+    const DiskLock lock(disk, key);
+    // Another process may have compiled it while this one waited.
+    if (auto code = lock.held >= 0 ? stored() : std::nullopt) {
+      return *code;
+    }
+    try {
+      std::string code = make();
+      ++compiled_count;
+      disk.storeLibrary(key, code);
+      return code;
+    } catch (const CompileError& error) {
+      const auto kept = disk.keepText(key, source.text);
+      throw CompileError(
+          detail::concat(error.what(), kept ? "\nits text is kept in " + *kept : ""));
+    }
+  });
+}
+
 KernelCacheCounts kernelCacheCounts() {
   return {compiled_count, disk_count};
 }

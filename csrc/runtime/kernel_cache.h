@@ -4,6 +4,7 @@
 #include <ir/exceptions.h>
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -40,6 +41,13 @@ std::shared_ptr<LoadedLibrary> compileAndLoad(const KernelSource& source);
 /// each hardware thread.
 std::vector<std::shared_ptr<LoadedLibrary>> compileAndLoadAll(
     const std::vector<KernelSource>& sources);
+
+/// Code that `make` compiles from the source, by a key of everything that decides what it is; from
+/// memory or disk where they have it, as compileAndLoad(). A text that does not compile is kept.
+std::string cachedCode(
+    const std::string& key,
+    const KernelSource& source,
+    const std::function<std::string()>& make);
 
 /// What this process has done so far.
 struct KernelCacheCounts {

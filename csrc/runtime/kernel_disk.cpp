@@ -228,19 +228,25 @@ std::string KernelDisk::pathOf(std::string_view key, const char* ending) const {
 }
 
 std::optional<std::string> KernelDisk::findLibrary(std::string_view key) const {
+  return readLibrary(key) ? std::optional<std::string>(pathOf(key, ".so")) : std::nullopt;
+}
+
+std::optional<std::string> KernelDisk::readLibrary(std::string_view key) const {
   if (folder_.empty()) {
     return std::nullopt;
   }
   const std::string path = pathOf(key, ".so");
-  const auto file = readFile(path, true);
-  if (!file || !checkTrailer(*file, key)) {
+  auto file = readFile(path, true);
+  const auto length = file ? checkTrailer(*file, key) : std::nullopt;
+  if (!length) {
     return std::nullopt;
   }
   struct stat about{};
   if (stat(path.c_str(), &about) == 0 && isOld(about.st_mtim, kTouchSeconds)) {
     utimensat(AT_FDCWD, path.c_str(), nullptr, 0);
   }
-  return path;
+  file->resize(*length);
+  return file;
 }
 
 std::optional<std::string> KernelDisk::store(

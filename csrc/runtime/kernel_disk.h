@@ -37,6 +37,8 @@ class KernelDisk {
 
   /// The path of the library stored under `key`, checked from end to end; marks it as used.
   std::optional<std::string> findLibrary(std::string_view key) const;
+  /// The bytes of what storeLibrary() has kept under `key`; marks it as used.
+  std::optional<std::string> readLibrary(std::string_view key) const;
   /// Keeps the library; the path, or nothing (with one warning a process) when the disk is full or
   /// cannot be written.
   std::optional<std::string> storeLibrary(std::string_view key, std::string_view library) const;

@@ -101,6 +101,9 @@ void FusionKernelRuntime::makeSegments(const std::vector<EvalValue>& inputs, at:
   }
   if (reason.empty() && for_cuda_text) {
     reason = whyNoCudaTarget(device);
+    if (!reason.empty()) {
+      warnOnceNoCompiler(reason);
+    }
   } else if (reason.empty() && !device.is_cpu()) {
     reason = "no kernels are generated for " + device.str();
   }
