@@ -166,23 +166,22 @@ template <int N, typename T, typename Op>
 NVF_FN void nvf_reduce_rows(T (&values)[N], Op op, T init, void* shared, unsigned place, unsigned length, unsigned row, unsigned rows) {
   const unsigned thread = place + length * row, warp = thread / 32, left = length * rows - 32 * warp;
   const unsigned mask = left < 32 ? (1u << left) - 1 : 0xffffffffu;
-  if (length <= 32 && nvf_is_power(length)) {
-    nvf_warp_reduce(values, op, (int)length, mask);
-    return;
-  }
-  if (length % 32 == 0 || rows == 1) {
-    // A warp has threads of one row only. Of a warp that is not full, lane 0 has the result.
+  const bool in_warp = length <= 32 && nvf_is_power(length);
+  if (in_warp || length % 32 == 0 || rows == 1) {
+    // A warp has threads of one row only, or whole rows.
     const unsigned lane = thread % 32, warps = (length + 31) / 32;
-    if (left >= 32) {
-      nvf_warp_reduce(values, op);
+    if (in_warp || left >= 32) {
+      nvf_warp_reduce(values, op, in_warp ? (int)length : 32, mask);
     } else {
-      for (int lanes = 16; lanes > 0; lanes /= 2) {
+      // Lane 0 has the result.
+      _Pragma("unroll 1") for (int lanes = 16; lanes > 0; lanes /= 2) {
         _Pragma("unroll") for (int i = 0; i < N; ++i) {
           const T other = nvf_shuffle_xor(mask, values[i], lanes);
           values[i] = (lane ^ lanes) < left ? op(values[i], other) : values[i];
         }
       }
     }
+    if (in_warp) return;
     T* part = (T*)shared + row * warps * N;
     __syncthreads();
     if (lane == 0) {
@@ -190,25 +189,26 @@ NVF_FN void nvf_reduce_rows(T (&values)[N], Op op, T init, void* shared, unsigne
     }
     __syncthreads();
     if (length % 32 == 0) {
-      const int width = warps > 16 ? 32 : warps > 8 ? 16 : warps > 4 ? 8 : warps > 2 ? 4 : 2;
+      const int width = warps > 16 ? 32 : warps > 8 ? 16 : warps > 4 ? 8 : warps > 2 ? 4 : warps > 1 ? 2 : 1;
       const unsigned source = lane % width;
       _Pragma("unroll") for (int i = 0; i < N; ++i) values[i] = source < warps ? part[source * N + i] : init;
       nvf_warp_reduce(values, op, width);
     } else {
-      for (unsigned w = 0; w < warps; ++w) {
-        _Pragma("unroll") for (int i = 0; i < N; ++i) values[i] = w == 0 ? part[i] : op(values[i], part[w * N + i]);
+      _Pragma("unroll") for (int i = 0; i < N; ++i) values[i] = part[i];
+      _Pragma("unroll 1") for (unsigned w = 1; w < warps; ++w) {
+        _Pragma("unroll") for (int i = 0; i < N; ++i) values[i] = op(values[i], part[w * N + i]);
       }
     }
     return;
   }
   // Rows that begin anywhere in a warp.
   T* line = (T*)shared + row * length;
-  for (int i = 0; i < N; ++i) {
+  _Pragma("unroll") for (int i = 0; i < N; ++i) {
     __syncthreads();
     line[place] = values[i];
     __syncthreads();
     T sum = line[0];
-    for (unsigned k = 1; k < length; ++k) sum = op(sum, line[k]);
+    _Pragma("unroll 1") for (unsigned k = 1; k < length; ++k) sum = op(sum, line[k]);
     values[i] = sum;
   }
 }
@@ -247,14 +247,14 @@ NVF_FN void nvf_block_reduce_y(T (&values)[N], Op op, T init, void* shared, unsi
   if (rows <= 4) {
     _Pragma("unroll") for (int i = 0; i < N; ++i) {
       T sum = slab[i * bx + threadIdx.x];
-      for (unsigned k = 1; k < rows; ++k) sum = op(sum, slab[k * columns + i * bx + threadIdx.x]);
+      _Pragma("unroll 1") for (unsigned k = 1; k < rows; ++k) sum = op(sum, slab[k * columns + i * bx + threadIdx.x]);
       values[i] = sum;
     }
     return;
   }
   for (unsigned column = threadIdx.x + bx * threadIdx.y; column < columns; column += bx * by) {
     T sum = slab[column];
-    _Pragma("unroll 4") for (unsigned k = 1; k < rows; ++k) sum = op(sum, slab[k * columns + column]);
+    _Pragma("unroll 2") for (unsigned k = 1; k < rows; ++k) sum = op(sum, slab[k * columns + column]);
     slab[column] = sum;
   }
   __syncthreads();
