@@ -252,7 +252,12 @@ class Printer : public KernelPrinter {
   }
 
   void print(const KernelRandom& random) {
-    define(random.out, cudaRandomAt(kernel_, random.source, indexText(random.element)));
+    const auto vector = vector_randoms_.find(&random);
+    define(
+        random.out,
+        vector != vector_randoms_.end()
+            ? vector->second
+            : cudaRandomAt(kernel_, random.source, indexText(random.element)));
   }
 
   void print(const KernelTransposedCopy& /*copy*/) {
@@ -320,9 +325,29 @@ class Printer : public KernelPrinter {
             (access->condition == nullptr ? "" : "if (" + indexText(access->condition) + ") ") +
             "nvf_store<" + access->width + ">(b" + std::to_string(store->buffer) + " + " +
             indexText(access->base) + ", " + name + ");\n";
+      } else if (const auto* random = std::get_if<KernelRandom>(&node->what)) {
+        openRandoms(*random, loop);
       }
     }
     return after;
+  }
+
+  // Neighbours share the blocks of their numbers.
+  void openRandoms(const KernelRandom& random, const KernelLoop& loop) {
+    const int64_t width = loop.stop->number;
+    if (width > 16 || (width & (width - 1)) != 0 || dependsOnRegister(random.element) ||
+        !isConsecutive(random.element, loop.variable)) {
+      return;
+    }
+    Index first = without(random.element, loop.variable);
+    if (first->depth >= loop.variable->depth) {
+      return;
+    }
+    const std::string name = "v" + std::to_string(next_vector_++);
+    line(
+        "const auto " + name + " = " +
+        cudaRandomVector(kernel_, random.source, static_cast<int>(width), indexText(first)) + ";");
+    vector_randoms_[&random] = name + ".v[" + indexText(loop.variable) + "]";
   }
 
   std::string vectorType(int buffer, const std::string& width) const {
@@ -456,6 +481,7 @@ class Printer : public KernelPrinter {
   std::set<int> written_; ///< buffers that the stage writes
   std::map<const KernelLoad*, std::string> vector_loads_;
   std::map<const KernelStore*, std::string> vector_stores_;
+  std::map<const KernelRandom*, std::string> vector_randoms_;
   int next_vector_ = 0;
   std::vector<CudaKernelText::Reduction> reductions_; ///< of the stage
 };
