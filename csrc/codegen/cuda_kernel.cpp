@@ -70,6 +70,7 @@ class Printer : public KernelPrinter {
     written_.clear();
     collectWritten(stage.body);
     reductions_.clear();
+    block_ = blockText(stage);
     std::string text = "extern \"C\" __global__ void __launch_bounds__(" +
         std::to_string(threadsOf(stage)) + ") nvf_stage" + std::to_string(number) +
         "(const __grid_constant__ nvf_args args) {\n";
@@ -109,6 +110,25 @@ class Printer : public KernelPrinter {
     }
     result_.reductions.push_back(std::move(reductions_));
     return text + body + "}\n";
+  }
+
+  // The lengths of a block: what is constant shortens the code of reductions.
+  static std::string blockText(const KernelStage& stage) {
+    const std::pair<ParallelType, const char*> lengths[] = {
+        {ParallelType::TIDx, "blockDim.x"},
+        {ParallelType::TIDy, "blockDim.y"},
+        {ParallelType::TIDz, "blockDim.z"}};
+    std::string text;
+    for (const auto& [type, builtin] : lengths) {
+      const auto it = stage.threads.find(type);
+      const bool is_exact =
+          it == stage.threads.end() || (it->second.size() == 1 && isConstant(it->second.front()));
+      const int64_t length = it == stage.threads.end() || !is_exact
+          ? 1
+          : std::max<int64_t>(it->second.front()->number, 1);
+      text += (text.empty() ? "" : ", ") + (is_exact ? std::to_string(length) + "u" : builtin);
+    }
+    return text;
   }
 
   // The number of threads of a block, as far as it is known.
@@ -233,7 +253,7 @@ class Printer : public KernelPrinter {
     line(
         std::string("nvf_block_reduce_") + (reduce.over_x ? "x" : "") + (reduce.over_y ? "y" : "") +
         "(a" + std::to_string(reduce.buffer) + ", " + reductionFunctor(reduce.type, buffer.dtype) +
-        ", " + reductionInit(reduce.type, buffer.dtype) + ", nvf_shared);");
+        ", " + reductionInit(reduce.type, buffer.dtype) + ", nvf_shared, " + block_ + ");");
   }
 
   void print(const KernelPosition& position) {
@@ -484,6 +504,7 @@ class Printer : public KernelPrinter {
   std::map<const KernelRandom*, std::string> vector_randoms_;
   int next_vector_ = 0;
   std::vector<CudaKernelText::Reduction> reductions_; ///< of the stage
+  std::string block_;                                 ///< its lengths, in text
 };
 
 } // namespace
