@@ -363,6 +363,19 @@ def test_pow(dtype):
 
 
 @pytest.mark.parametrize("dtype", INTS, ids=dtype_id)
+def test_integers_wrap(dtype):
+    """No compiler concludes from a sum that it does not overflow."""
+    x = special(dtype)
+    cases = {
+        "add": lambda fd, t: fd.ops.gt(fd.ops.add(t, 1), t),
+        "sub": lambda fd, t: fd.ops.lt(fd.ops.sub(t, 1), t),
+        "mul": lambda fd, t: fd.ops.div(fd.ops.mul(t, 2), 2),
+        "neg": lambda fd, t: fd.ops.ge(fd.ops.neg(fd.ops.abs(t)), 0),
+    }
+    assert len(assert_same_results(cases, [x])) == 4
+
+
+@pytest.mark.parametrize("dtype", INTS, ids=dtype_id)
 @pytest.mark.parametrize("name", ["div", "mod", "fmod", "remainder"])
 @pytest.mark.parametrize("divisor", [1, -1, 3, -7, 16, 2**20])
 def test_integers_divided_by_numbers(name, dtype, divisor):

@@ -62,6 +62,19 @@ TEST_F(PointwiseTexts, ComeFromTheTable) {
   EXPECT_EQ(text(UnaryOpType::Round), "(nvf_rint(r1))");
 }
 
+TEST_F(PointwiseTexts, OfIntegersWrap) {
+  TensorView* x = input({4}, DataType::Int);
+  TensorView* y = input({4}, DataType::Int);
+  const auto text = [&](BinaryOpType type) {
+    return textOf([&] { return binaryOp(type, x, y); }, {"r1", "r2"});
+  };
+  EXPECT_EQ(text(BinaryOpType::Add), "nvf_add(r1, r2)");
+  EXPECT_EQ(text(BinaryOpType::Sub), "nvf_sub(r1, r2)");
+  EXPECT_EQ(text(BinaryOpType::Mul), "nvf_mul(r1, r2)");
+  EXPECT_EQ(textOf([&] { return unaryOp(UnaryOpType::Neg, x); }, {"r1"}), "nvf_neg(r1)");
+  EXPECT_EQ(reductionCombine(ReductionType::Sum, DataType::Int, "a", "b"), "nvf_add(a, b)");
+}
+
 TEST_F(PointwiseTexts, DivideIntegersWithAReportWhereTheDivisorMayBeZero) {
   TensorView* x = input({4}, DataType::Int);
   TensorView* y = input({4}, DataType::Int);
