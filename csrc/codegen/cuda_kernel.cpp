@@ -17,7 +17,8 @@ namespace {
 
 // Loops up to this length are unrolled, so that arrays lie in registers.
 constexpr int64_t kLongestUnrolled = 64;
-constexpr int64_t kVectorBytes = 16; // of one access
+constexpr int64_t kVectorBytes = 16;   // of one access
+constexpr int64_t kMostThreads = 1024; // of a block
 
 int64_t bytesOf(DataType dtype) {
   return dataTypeSizeBits(dtype) / 8;
@@ -112,42 +113,42 @@ class Printer : public KernelPrinter {
     return text + body + "}\n";
   }
 
+  // The number of threads of a block along a direction; 0: not known.
+  int64_t threadsAlong(const KernelStage& stage, ParallelType type) const {
+    const auto it = stage.threads.find(type);
+    int64_t most = 1;
+    if (it != stage.threads.end()) {
+      for (Index extent : it->second) {
+        if (!isConstant(extent)) {
+          return type == ParallelType::TIDx ? options_.block_x : 0;
+        }
+        most = std::max(most, extent->number);
+      }
+    }
+    return most;
+  }
+
+  int64_t threadsOf(const KernelStage& stage) const {
+    int64_t total = 1;
+    for (ParallelType type : {ParallelType::TIDx, ParallelType::TIDy, ParallelType::TIDz}) {
+      const int64_t threads = threadsAlong(stage, type);
+      total *= threads == 0 ? kMostThreads : threads;
+    }
+    return std::clamp<int64_t>(total, 1, kMostThreads);
+  }
+
   // The lengths of a block: what is constant shortens the code of reductions.
-  static std::string blockText(const KernelStage& stage) {
+  std::string blockText(const KernelStage& stage) const {
     const std::pair<ParallelType, const char*> lengths[] = {
         {ParallelType::TIDx, "blockDim.x"},
         {ParallelType::TIDy, "blockDim.y"},
         {ParallelType::TIDz, "blockDim.z"}};
     std::string text;
     for (const auto& [type, builtin] : lengths) {
-      const auto it = stage.threads.find(type);
-      const bool is_exact =
-          it == stage.threads.end() || (it->second.size() == 1 && isConstant(it->second.front()));
-      const int64_t length = it == stage.threads.end() || !is_exact
-          ? 1
-          : std::max<int64_t>(it->second.front()->number, 1);
-      text += (text.empty() ? "" : ", ") + (is_exact ? std::to_string(length) + "u" : builtin);
+      const int64_t threads = threadsAlong(stage, type);
+      text += (text.empty() ? "" : ", ") + (threads == 0 ? builtin : std::to_string(threads) + "u");
     }
     return text;
-  }
-
-  // The number of threads of a block, as far as it is known.
-  int64_t threadsOf(const KernelStage& stage) const {
-    int64_t total = 1;
-    for (const auto& [type, extents] : stage.threads) {
-      if (type < ParallelType::TIDx) {
-        continue;
-      }
-      int64_t most = 0;
-      for (Index extent : extents) {
-        if (!isConstant(extent)) {
-          return options_.max_threads;
-        }
-        most = std::max(most, extent->number);
-      }
-      total *= most;
-    }
-    return std::clamp<int64_t>(total, 1, 1024);
   }
 
   void collectWritten(const KernelBody& body) {
@@ -288,10 +289,12 @@ class Printer : public KernelPrinter {
 
   void print(const KernelLoop& loop) {
     std::string after;
-    if (loop.type == ParallelType::Vectorize && isConstant(loop.stop)) {
-      after = openVectors(loop);
-    }
     const bool is_short = isConstant(loop.stop) && loop.stop->number <= kLongestUnrolled;
+    if (isVector(loop)) {
+      after = openVectors(loop);
+    } else if (is_short && loop.start == nullptr) {
+      loadAhead(loop);
+    }
     const std::string variable = indexText(loop.variable);
     const std::string start = loop.start == nullptr ? "0" : indexText(loop.start);
     line(is_short ? "#pragma unroll" : "#pragma unroll 4");
@@ -304,6 +307,59 @@ class Printer : public KernelPrinter {
     out() += after;
   }
 
+  static bool isVector(const KernelLoop& loop) {
+    return loop.type == ParallelType::Vectorize && isConstant(loop.stop);
+  }
+
+  static bool writesMemory(const Kernel& kernel, const KernelLoop& loop) {
+    return std::any_of(loop.body.begin(), loop.body.end(), [&](const auto& node) {
+      const auto* store = std::get_if<KernelStore>(&node->what);
+      return store != nullptr && isHandedIn(kernel.buffers[store->buffer]);
+    });
+  }
+
+  // Of an unrolled loop that writes, all rounds read before the first one writes: the compiler does
+  // not move a conditional access over another.
+  void loadAhead(const KernelLoop& outer) {
+    for (const auto& node : outer.body) {
+      const auto* loop = std::get_if<KernelLoop>(&node->what);
+      if (loop == nullptr || !isVector(*loop) || !writesMemory(kernel_, *loop)) {
+        continue;
+      }
+      std::map<std::tuple<int, Index, Index>, std::string> loaded;
+      for (const auto& inside : loop->body) {
+        const auto* load = std::get_if<KernelLoad>(&inside->what);
+        if (load == nullptr || written_.contains(load->buffer)) {
+          continue;
+        }
+        const auto access = vectorAccess(load->buffer, load->index, load->condition, *loop);
+        const bool is_known = access.has_value() && !dependsOnRegister(access->base) &&
+            !dependsOnRegister(access->condition);
+        if (!is_known) {
+          continue;
+        }
+        std::string& name = loaded[{load->buffer, access->base, access->condition}];
+        if (name.empty()) {
+          name = "v" + std::to_string(next_vector_++);
+          line(
+              vectorType(load->buffer, access->width) + " " + name + "[" +
+              std::to_string(outer.stop->number) + "];");
+          const std::string variable = indexText(outer.variable);
+          line("#pragma unroll");
+          openScope();
+          line(name + "[" + variable + "] = " + loadText(*load, *access) + ";");
+          const std::string text = finishedScope();
+          line(
+              "for (int " + variable + " = 0; " + variable + " < " +
+              std::to_string(outer.stop->number) + "; ++" + variable + ") {\n" + text + indent() +
+              "}");
+        }
+        vector_loads_[load] =
+            name + "[" + indexText(outer.variable) + "].v[" + indexText(loop->variable) + "]";
+      }
+    }
+  }
+
   // What the loop reads and writes side by side becomes one access before and after it; the text
   // of the latter.
   std::string openVectors(const KernelLoop& loop) {
@@ -312,25 +368,19 @@ class Printer : public KernelPrinter {
     std::map<std::tuple<int, Index, Index>, std::string> loaded;
     for (const auto& node : loop.body) {
       if (const auto* load = std::get_if<KernelLoad>(&node->what)) {
+        if (vector_loads_.contains(load) || written_.contains(load->buffer)) {
+          continue;
+        }
         const auto access = vectorAccess(load->buffer, load->index, load->condition, loop);
-        if (!access.has_value() || written_.contains(load->buffer)) {
+        if (!access.has_value()) {
           continue;
         }
         std::string& name = loaded[{load->buffer, access->base, access->condition}];
         if (name.empty()) {
           name = "v" + std::to_string(next_vector_++);
-          // Nobody writes an input while the kernel runs.
-          const bool is_input = kernel_.buffers[load->buffer].kind == KernelBuffer::Kind::Input;
-          const std::string value = std::string(is_input ? "nvf_load_const<" : "nvf_load<") +
-              access->width + ">(b" + std::to_string(load->buffer) + " + " +
-              indexText(access->base) + ")";
-          const std::string type = vectorType(load->buffer, access->width);
           line(
-              "const " + type + " " + name + " = " +
-              (access->condition == nullptr
-                   ? value
-                   : indexText(access->condition) + " ? " + value + " : " + type + "{}") +
-              ";");
+              "const " + vectorType(load->buffer, access->width) + " " + name + " = " +
+              loadText(*load, *access) + ";");
         }
         vector_loads_[load] = name + ".v[" + variable + "]";
       } else if (const auto* store = std::get_if<KernelStore>(&node->what)) {
@@ -379,6 +429,16 @@ class Printer : public KernelPrinter {
     Index condition;
     std::string width;
   };
+
+  std::string loadText(const KernelLoad& load, const VectorAccess& access) {
+    // Nobody writes an input while the kernel runs.
+    const bool is_input = kernel_.buffers[load.buffer].kind == KernelBuffer::Kind::Input;
+    const std::string value = std::string(is_input ? "nvf_load_const<" : "nvf_load<") +
+        access.width + ">(b" + std::to_string(load.buffer) + " + " + indexText(access.base) + ")";
+    return access.condition == nullptr ? value
+                                       : indexText(access.condition) + " ? " + value + " : " +
+            vectorType(load.buffer, access.width) + "{}";
+  }
 
   // Requirements of an access are kept only when it becomes one.
   using Multiples = std::set<std::pair<int64_t, int64_t>>;

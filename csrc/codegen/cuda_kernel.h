@@ -11,7 +11,7 @@ namespace nvfuser {
 
 struct CudaPrintOptions {
   bool wide_index = false; ///< indices of 64 bits
-  int max_threads = 1024;  ///< of a block
+  int block_x = 0;         ///< threads of a block along x, where the schedule does not say; 0: any
   /// The value of an index parameter in the launches that the text is for: what is a multiple of a
   /// number now has to be one in all of them.
   std::function<int64_t(int64_t)> param = nullptr;

@@ -2,6 +2,7 @@
 
 #include <codegen/preamble.h>
 #include <codegen/text.h>
+#include <ir/options.h>
 
 #include <algorithm>
 
@@ -304,8 +305,12 @@ std::string reductionFunctor(ReductionType type, DataType dtype) {
 }
 
 std::vector<std::string> cudaTextFlags() {
-  // Eager rounds a product before it is added: inf - inf must stay NaN, x * y - x * y must be 0.
-  return {"--fmad=false"};
+  // A product and a sum are rounded once, as other compilers for GPUs do. Who wants eager's two
+  // roundings (x * y - x * y is 0) asks for them.
+  if (isOptionDisabled("fma")) {
+    return {"--fmad=false"};
+  }
+  return {};
 }
 
 } // namespace nvfuser

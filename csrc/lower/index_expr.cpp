@@ -92,6 +92,10 @@ Index IndexContext::scalar(const Val* val) {
   return scalars_[val] = result;
 }
 
+void IndexContext::setScalar(const Val* val, Index index) {
+  scalars_[val] = index;
+}
+
 Index IndexContext::stride(const Val* tensor, int64_t dim) {
   Index& result = strides_[{tensor, dim}];
   if (result == nullptr) {

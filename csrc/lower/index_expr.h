@@ -66,6 +66,8 @@ class IndexContext {
   /// The value of a scalar of the fusion; constants and sums, products, quotients of others are
   /// taken apart.
   Index scalar(const Val* val);
+  /// States that a scalar has the value `index`, before it is first asked for.
+  void setScalar(const Val* val, Index index);
   Index stride(const Val* tensor, int64_t dim);
   /// An integer held by a register that is set at `depth`; `bound` may be nullptr.
   Index value(int register_number, int depth, Index bound);

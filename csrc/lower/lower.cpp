@@ -38,6 +38,7 @@ class Lowering {
   }
 
   std::unique_ptr<Kernel> run() {
+    unifySizes();
     for (const Val* in : segment_.inputs()) {
       if (in->isTensor()) {
         placeGlobal(in->as<TensorView>(), addBuffer(KernelBuffer::Kind::Input, in));
@@ -61,7 +62,6 @@ class Lowering {
       completeVectors(*kernel_);
       joinRows(*kernel_);
     }
-    collectChecks();
     return std::move(kernel_);
   }
 
@@ -606,8 +606,17 @@ class Lowering {
     }
   }
 
-  // Dimensions that are one dimension by the nodes, with different size expressions.
-  void collectChecks() {
+  // Dimensions that are one dimension by the nodes, with different size expressions: a launch
+  // checks that they are equal, so one of them serves.
+  void unifySizes() {
+    std::unordered_map<const Val*, const Val*> parents;
+    const auto find = [&](const Val* val) {
+      while (parents.contains(val)) {
+        val = parents.at(val);
+      }
+      return val;
+    };
+    std::vector<const Val*> sizes;
     for (const Expr* expr : segment_.exprs()) {
       for (const Val* out : expr->outputs()) {
         for (const Val* in : expr->inputs()) {
@@ -620,9 +629,24 @@ class Lowering {
                 !from->isBroadcast() && !to->isBroadcast() && !from->extent()->sameAs(to->extent());
             if (compared) {
               kernel_->checks.push_back({from->extent(), to->extent(), expr});
+              const Val* a = find(from->extent());
+              const Val* b = find(to->extent());
+              // A constant says most.
+              if (b->isConst()) {
+                std::swap(a, b);
+              }
+              if (a != b && !b->isConst()) {
+                parents[b] = a;
+              }
+              sizes.insert(sizes.end(), {from->extent(), to->extent()});
             }
           }
         }
+      }
+    }
+    for (const Val* size : sizes) {
+      if (!size->isConst() && find(size) != size) {
+        indices().setScalar(size, indices().scalar(find(size)));
       }
     }
   }

@@ -48,6 +48,7 @@ struct CudaSegment::Launch : KernelLaunch {
   const Variant* variant = nullptr;
   SizeOf size_of;
   std::vector<CudaGridShape> shapes; ///< of each stage
+  int64_t block_x = 0;               ///< as in CudaParams
   std::once_flag checked;
   bool fits = true;
   /// For inputs that lie otherwise than the kernel asks: without vectors, with wide indices.
@@ -133,7 +134,7 @@ std::unique_ptr<CudaSegment::Variant> CudaSegment::makeVariant(
   generated.plan(sizes, size_of);
   CudaPrintOptions print;
   print.wide_index = key.wide_index;
-  print.max_threads = static_cast<int>(key.params.max_threads);
+  print.block_x = static_cast<int>(key.params.block_x);
   // Strides and addresses are taken to fit: each launch asks.
   const auto& params = generated.kernel().indices.params();
   print.param = [&](int64_t number) {
@@ -179,7 +180,9 @@ std::unique_ptr<CudaSegment::Launch> CudaSegment::planFor(const SizeOf& size_of,
     const {
   auto launch = std::make_unique<Launch>();
   launch->size_of = size_of;
-  const Variant& variant = variantFor(keyFor(size_of, careful), size_of);
+  const Key key = keyFor(size_of, careful);
+  const Variant& variant = variantFor(key, size_of);
+  launch->block_x = key.params.block_x;
   launch->variant = &variant;
   const Kernel& kernel = variant.generated.kernel();
   variant.generated.plan(*launch, size_of);
@@ -203,7 +206,11 @@ std::unique_ptr<CudaSegment::Launch> CudaSegment::planFor(const SizeOf& size_of,
         most = std::max(most, GeneratedKernel::evaluate(extent, params));
       }
       const bool is_exact = it->second.size() == 1 && isConstant(it->second.front());
-      if (kDirections[k] == ParallelType::TIDx && !is_exact) {
+      const int64_t block_x = launch->block_x;
+      if (kDirections[k] == ParallelType::TIDx && !is_exact && block_x > 0) {
+        NVF_ERROR(most <= block_x, "a kernel is planned for longer rows than its blocks take");
+        most = block_x;
+      } else if (kDirections[k] == ParallelType::TIDx && !is_exact) {
         // Whole warps, or parts of one that a reduction can halve.
         int64_t width = 1;
         while (width < 32 && width < most) {

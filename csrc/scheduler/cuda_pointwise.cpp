@@ -14,7 +14,9 @@ namespace nvfuser::cuda {
 namespace {
 
 constexpr int64_t kThreads = 128;
-constexpr int64_t kMostThreads = 512;
+constexpr int64_t kUnroll = 4;              // vectors of one thread, at most
+constexpr int64_t kBlocksPerProcessor = 16; // before threads take more than one vector
+constexpr int64_t kMostWaste = 10;          // idle threads of a row, in percent
 
 std::vector<TensorView*> outputsOf(const Fusion& segment) {
   std::vector<TensorView*> result;
@@ -64,28 +66,43 @@ CudaParams choosePointwise(
     params.vector /= 2;
   }
   params.threads = kThreads;
+  const int64_t vectors = most / params.vector;
+  const auto fits = [&](int64_t tile) {
+    return vectors >= tile * kBlocksPerProcessor * limits.multiprocessors;
+  };
+  while (params.unroll < kUnroll && fits(2 * params.unroll * params.threads)) {
+    params.unroll *= 2;
+  }
   if (params.flat) {
     return params;
   }
-  // The size of a block that leaves the fewest threads of the shortest row idle.
+  // Blocks that leave few threads of the shortest row idle, the largest first.
   params.flat = true;
-  int64_t best = 20;
-  for (int64_t threads : {256L, 128L, 192L, 320L, 384L, 512L, 96L, 64L}) {
-    int64_t worst = 0;
-    for (TensorView* tv : outputsOf(segment)) {
-      size_t reduced = 0;
-      const auto groups = grouped(shape, shape.orderedDims(tv, reduced));
-      if (!groups.empty()) {
-        worst = std::max(worst, waste(lengthOf(context, groups.back()) / params.vector, threads));
+  const CudaParams one_row = params;
+  for (int64_t unroll = params.unroll; unroll > 0; unroll /= 2) {
+    int64_t best = kMostWaste;
+    for (int64_t threads : {128L, 256L, 192L, 160L, 224L, 96L, 64L}) {
+      int64_t worst = 0;
+      for (TensorView* tv : outputsOf(segment)) {
+        size_t reduced = 0;
+        const auto groups = grouped(shape, shape.orderedDims(tv, reduced));
+        if (!groups.empty()) {
+          const int64_t length = lengthOf(context, groups.back()) / params.vector;
+          worst = std::max(worst, waste(length, unroll * threads));
+        }
+      }
+      if (worst < best) {
+        best = worst;
+        params.threads = threads;
+        params.unroll = unroll;
+        params.flat = false;
       }
     }
-    if (threads <= kMostThreads && worst < best) {
-      best = worst;
-      params.threads = threads;
-      params.flat = false;
+    if (!params.flat) {
+      return params;
     }
   }
-  return params;
+  return one_row;
 }
 
 void schedulePointwise(
@@ -107,18 +124,22 @@ void schedulePointwise(
     }
     IterDomain* block = nullptr;
     IterDomain* thread = nullptr;
-    Val* threads = IrBuilder::constInt(params.threads);
+    IterDomain* tile = nullptr;
+    IterDomain* round = nullptr;
+    Val* size = IrBuilder::constInt(params.threads * params.unroll);
     if (params.flat) {
       outer.push_back(inner);
-      std::tie(block, thread) = IterDomain::split(mergeAll(outer), threads, true);
+      std::tie(block, tile) = IterDomain::split(mergeAll(outer), size, true);
     } else {
-      std::tie(block, thread) = IterDomain::split(inner, threads, true);
+      std::tie(block, tile) = IterDomain::split(inner, size, true);
       outer.push_back(block);
       block = mergeAll(outer);
     }
+    std::tie(round, thread) = IterDomain::split(tile, IrBuilder::constInt(params.threads), true);
     block->parallelize(ParallelType::BIDx);
+    round->parallelize(ParallelType::Unroll);
     thread->parallelize(ParallelType::TIDx);
-    setLoops(tv, {block, thread, vector});
+    setLoops(tv, {block, round, thread, vector});
   }
 }
 

@@ -18,7 +18,7 @@ namespace nvfuser::cuda {
 namespace {
 
 constexpr int64_t kWarp = 32;
-constexpr int64_t kThreads = 256; // along a row, where it is long enough
+constexpr int64_t kThreads = 128; // along a row, where it is long enough
 constexpr int64_t kMostThreads = 1024;
 constexpr int64_t kRegisterBytes = 192; // that one thread may keep of its row
 constexpr int64_t kMostBatches = 32;
@@ -144,6 +144,17 @@ int64_t ceilDiv(int64_t a, int64_t b) {
   return (a + b - 1) / b;
 }
 
+// The threads of a block that takes this many: few different numbers, so that many sizes share a
+// kernel. Parts of a warp that a reduction can halve, or whole warps.
+int64_t roundedThreads(int64_t count) {
+  int64_t threads = 1;
+  while (threads < count) {
+    threads *= 2;
+  }
+  const int64_t three_quarters = threads / 4 * 3;
+  return three_quarters >= count && three_quarters % kWarp == 0 ? three_quarters : threads;
+}
+
 } // namespace
 
 CudaParams chooseReduction(
@@ -174,11 +185,11 @@ CudaParams chooseReduction(
     while ((params.rows & (params.rows - 1)) != 0) {
       --params.rows;
     }
-    while (params.parts < 64 && blocks() * params.parts < wanted_blocks &&
+    // A second stage has one thread along y for each.
+    while (params.parts < kMostThreads / kWarp && blocks() * params.parts < wanted_blocks &&
            length >= params.parts * 2 * params.rows * 8) {
       params.parts *= 2;
     }
-    params.max_threads = params.threads * params.rows;
     return params;
   }
   params.scheduler = CudaScheduler::InnerReduction;
@@ -205,17 +216,9 @@ CudaParams chooseReduction(
     params.batches = std::min(params.batches, most_batches);
     const int64_t along_row = ceilDiv(vectors, params.batches);
     params.keeps_rows = !reread.empty();
-    int64_t threads = kWarp;
-    while (threads < along_row) {
-      threads *= 2;
-    }
-    params.max_threads = std::max<int64_t>(threads, kThreads);
+    params.block_x = roundedThreads(along_row);
     if (along_row <= kWarp) {
-      int64_t width = 1;
-      while (width < along_row) {
-        width *= 2;
-      }
-      params.rows = std::max<int64_t>(1, std::min(kThreads / 2 / width, kept));
+      params.rows = std::max<int64_t>(1, std::min(kThreads / params.block_x, kept));
       while ((params.rows & (params.rows - 1)) != 0) {
         --params.rows;
       }
@@ -243,7 +246,6 @@ CudaParams chooseReduction(
          kept < limits.multiprocessors && outermost >= params.parts * 4) {
     params.parts *= 2;
   }
-  params.max_threads = params.threads;
   return params;
 }
 

@@ -17,6 +17,9 @@ std::string CudaParams::toString() const {
   }
   if (scheduler == CudaScheduler::Pointwise) {
     add(flat ? "one row of blocks" : "rows of blocks", " of ", threads, " threads");
+    if (unroll > 1) {
+      add(unroll, " in each thread");
+    }
     return text;
   }
   if (scheduler == CudaScheduler::Transpose) {
@@ -24,7 +27,7 @@ std::string CudaParams::toString() const {
     return text;
   }
   if (batches > 0) {
-    add(batches, " in each thread");
+    add(block_x, " threads along a row, ", batches, " in each");
   } else {
     add(threads, " threads along a row");
   }

@@ -27,10 +27,12 @@ struct CudaParams {
   CudaScheduler scheduler = CudaScheduler::Pointwise;
   int64_t vector = 1;    ///< elements side by side that one thread takes at a time
   int64_t threads = 128; ///< of a block along x; 0: as many as a row needs
+  int64_t unroll = 1;    ///< pointwise: vectors of one thread
   int64_t rows = 1;      ///< of a block: threads along y
   int64_t batches = 0;   ///< vectors of a row that one thread holds; 0: a loop over the row
   int64_t parts = 1;     ///< that a reduction is cut into, each for other blocks
-  int64_t max_threads = 1024;
+  int64_t block_x =
+      0; ///< threads that a block has along x, when the schedule does not say; 0: as needed
   bool keeps_rows = false; ///< inputs that several passes need stay in registers
   bool flat = true;        ///< pointwise: threads run over all dimensions as if they were one
 

@@ -94,7 +94,7 @@ TEST(Options, GeneratedKernelsAreOnUnlessDisabled) {
 }
 
 TEST(Options, EveryNameOfTheInterfaceIsKnown) {
-  EXPECT_EQ(enableOptionNames().size(), 27u);
+  EXPECT_EQ(enableOptionNames().size(), 28u);
   EXPECT_EQ(disableOptionNames().size(), 23u);
   EXPECT_EQ(profilerOptionNames().size(), 5u);
 }
