@@ -181,11 +181,8 @@ class Printer : public KernelPrinter {
     }
     const std::string value = castText(
         element(load.buffer, load.index), kernel_.buffers[load.buffer].dtype, load.out.dtype);
-    // A register can be read in any case.
-    const auto kind = kernel_.buffers[load.buffer].kind;
-    const bool is_register =
-        kind == KernelBuffer::Kind::Array || kind == KernelBuffer::Kind::Accumulator;
-    if (load.condition == nullptr || is_register) {
+    // What is no memory of others can be read in any case.
+    if (load.condition == nullptr || !isHandedIn(kernel_.buffers[load.buffer])) {
       define(load.out, value);
       return;
     }

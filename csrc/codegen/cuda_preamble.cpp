@@ -28,6 +28,21 @@ NVF_FN double nvf_nan() { return nvf_double_of(0x7ff8000000000000ul); }
 NVF_FN float nvf_from_bf16(unsigned short x) { float r; asm("mov.b32 %0, {0, %1};" : "=f"(r) : "h"(x)); return r; }
 NVF_FN float nvf_from_half(unsigned short x) { float r; asm("cvt.f32.f16 %0, %1;" : "=f"(r) : "h"(x)); return r; }
 NVF_FN unsigned short nvf_to_half(float x) { unsigned short r; asm("cvt.rn.f16.f32 %0, %1;" : "=h"(r) : "f"(x)); return r; }
+// As IEEE rounds it, by the steps of a division; those that the divisor alone takes part in move out
+// of loops. Where a step could overflow or underflow the compiler's own division serves.
+static __device__ __noinline__ float nvf_divide_any(float a, float b) { return a / b; }
+NVF_FN float nvf_divide(float a, float b) {
+  float r;
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(b));
+  r = fmaf(fmaf(-b, r, 1.0f), r, r);
+  float q = __fmul_rn(a, r);
+  q = fmaf(fmaf(-b, q, a), r, q);
+  q = fmaf(fmaf(-b, q, a), r, q);
+  const bool is_plain = (fabsf(b) > 0x1p-40f) & (fabsf(b) < 0x1p40f);
+  return is_plain & (fabsf(a) > 0x1p-80f) & (fabsf(a) < 0x1p80f) ? q : nvf_divide_any(a, b);
+}
+NVF_FN double nvf_divide(double a, double b) { return a / b; }
+#define NVF_DIV(a, b) nvf_divide(a, b)
 #if __CUDA_ARCH__ >= 800
 #define NVF_AMPERE
 #define NVF_TO_BF16

@@ -44,6 +44,9 @@ NVF_FN nvf_half nvf_to_half(float x) {
 )";
 
 constexpr const char* kMath = R"(
+#ifndef NVF_DIV
+#define NVF_DIV(a, b) ((a) / (b))
+#endif
 #define NVF_MATH(T, s) \
 NVF_FN T nvf_abs(T x) { return NVF_LIB(fabs, s)(x); } \
 NVF_FN T nvf_ceil(T x) { return NVF_LIB(ceil, s)(x); } \
@@ -51,6 +54,7 @@ NVF_FN T nvf_floor(T x) { return NVF_LIB(floor, s)(x); } \
 NVF_FN T nvf_trunc(T x) { return NVF_LIB(trunc, s)(x); } \
 NVF_FN T nvf_rint(T x) { return NVF_LIB(nearbyint, s)(x); } \
 NVF_FN T nvf_sqrt(T x) { return NVF_LIB(sqrt, s)(x); } \
+NVF_FN T nvf_div(T a, T b) { return NVF_DIV(a, b); } \
 NVF_FN T nvf_frac(T x) { return x - NVF_LIB(trunc, s)(x); } \
 NVF_FN T nvf_sign(T x) { return (T)((x > 0) - (x < 0)); } \
 NVF_FN bool nvf_isnan(T x) { return x != x; } \

@@ -140,7 +140,7 @@ std::string binary(
     case BinaryOpType::Mul:
       return product(args, dtype);
     case BinaryOpType::Div:
-      return isFloatingPointType(dtype) ? infix(args, "/") : call("nvf_quotient", args);
+      return isFloatingPointType(dtype) ? call("nvf_div", args) : call("nvf_quotient", args);
     case BinaryOpType::Fmod:
     case BinaryOpType::Mod:
       return call("nvf_fmod", args);

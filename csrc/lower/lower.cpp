@@ -213,19 +213,29 @@ class Lowering {
     return length;
   }
 
-  // Rows of shared memory are one bank longer than a power of two, so that a column lies in many
-  // banks.
-  Index sharedRow(DataType dtype, const IterDomain* innermost) {
-    constexpr int64_t kBankBytes = 4;
-    Index length = extentOf(indices(), innermost);
-    const int64_t pad = std::max<int64_t>(1, kBankBytes * 8 / dataTypeSizeBits(dtype));
-    return indices().add(length, indices().constant(pad));
+  // Where the rows of a tile in shared memory begin: its last dimension, with what threads take
+  // side by side.
+  static size_t rowBegin(const std::vector<IterDomain*>& loops) {
+    size_t begin = loops.size() - 1;
+    while (begin > 0 && loops[begin]->parallelType() == ParallelType::Vectorize) {
+      --begin;
+    }
+    return begin;
+  }
+
+  // Rows are one element longer than a power of two, so that a column lies in many banks.
+  Index sharedRow(const std::vector<IterDomain*>& loops) {
+    const auto begin = loops.begin() + static_cast<int64_t>(rowBegin(loops));
+    return indices().add(lengthOf({begin, loops.end()}), indices().constant(1));
   }
 
   Index sharedLength(const NestRoot& root, const std::vector<IterDomain*>& loops) {
-    Index row = loops.size() > 1 ? sharedRow(seenType(root.tv), loops.back()) : lengthOf(loops);
-    Index length =
-        loops.size() > 1 ? indices().mul(lengthOf({loops.begin(), loops.end() - 1}), row) : row;
+    const size_t begin = rowBegin(loops);
+    Index length = begin == 0
+        ? lengthOf(loops)
+        : indices().mul(
+              lengthOf({loops.begin(), loops.begin() + static_cast<int64_t>(begin)}),
+              sharedRow(loops));
     NVF_CHECK(
         isConstant(length),
         root.tv->toString(),
@@ -234,13 +244,14 @@ class Lowering {
   }
 
   Index placeIn(int buffer, const std::vector<IterDomain*>& loops, const IndexMap& known) {
-    const KernelBuffer& target = kernel_->buffers[buffer];
-    if (target.kind != KernelBuffer::Kind::Shared || loops.size() < 2) {
+    const size_t begin = rowBegin(loops);
+    if (kernel_->buffers[buffer].kind != KernelBuffer::Kind::Shared || begin == 0) {
       return positionIn(loops, known);
     }
-    Index row = positionIn({loops.begin(), loops.end() - 1}, known);
+    const auto middle = loops.begin() + static_cast<int64_t>(begin);
+    Index row = positionIn({loops.begin(), middle}, known);
     return indices().add(
-        indices().mul(row, sharedRow(target.dtype, loops.back())), known.at(loops.back()));
+        indices().mul(row, sharedRow(loops)), positionIn({middle, loops.end()}, known));
   }
 
   Index positionIn(const std::vector<IterDomain*>& loops, const IndexMap& known) {
@@ -522,17 +533,9 @@ class Lowering {
       unsynchronised_.insert(&root);
     }
     Index position = kept.empty() ? nullptr : placeIn(place->second, kept, known);
-    // A register of every thread holds a value, whether or not its element exists.
-    const bool is_mine = on_gpu_ && !in_shared;
-    emitter_.append(
-        emitter_.depth(),
-        {KernelStore{
-            place->second,
-            position,
-            value,
-            is_mine         ? nullptr
-                : in_shared ? once
-                            : element.guard}});
+    // Every thread has room for its value, whether or not its element exists.
+    Index written = !on_gpu_ ? element.guard : in_shared ? onlyOnce(root) : nullptr;
+    emitter_.append(emitter_.depth(), {KernelStore{place->second, position, value, written}});
     placeLocal(root, place->second, root.shared);
   }
 

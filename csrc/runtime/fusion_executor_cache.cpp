@@ -150,7 +150,7 @@ struct FusionExecutorCache::State {
       at::Device device,
       const Key& key) {
     // Meta tensors as well: what they predict must be what a run does.
-    if (!(device.is_cpu() || device.is_meta()) || !hasSymbolicDomains(fusion)) {
+    if (!(device.is_cpu() || device.is_cuda() || device.is_meta()) || !hasSymbolicDomains(fusion)) {
       return nullptr;
     }
     const auto known = knownSizes(fusion, inputs);

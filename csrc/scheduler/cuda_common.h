@@ -49,6 +49,7 @@ void scheduleReduction(
     const CudaParams& params,
     CudaSchedule& schedule);
 
+CudaParams chooseTranspose(const Fusion& segment, const CudaLimits& limits);
 CudaParams choosePointwise(
     const Fusion& segment,
     const SegmentShape& shape,

@@ -9,6 +9,7 @@
 
 #include <ir/builder.h>
 #include <ir/nodes.h>
+#include <ir/random_nodes.h>
 
 #include <algorithm>
 #include <set>
@@ -71,8 +72,30 @@ bool isReduction(const TensorView* tv) {
   return tv->definition() != nullptr && tv->definition()->traits().reduction;
 }
 
-// Inputs that are as long as the rows and read in more than one pass over them.
-std::vector<TensorView*> rereadInputs(const Fusion& segment, const SegmentShape& shape) {
+// Worth a register rather than a second computation.
+bool isDear(const Expr* expr) {
+  if (const auto* unary = dynamic_cast<const UnaryOp*>(expr)) {
+    return pointwiseRow(unary->type()).cost == OpCost::Dear;
+  }
+  const auto* binary = dynamic_cast<const BinaryOp*>(expr);
+  return (binary != nullptr && pointwiseRow(binary->type()).cost == OpCost::Dear) ||
+      dynamic_cast<const RngOp*>(expr) != nullptr;
+}
+
+bool coversRow(const SegmentShape& shape, const TensorView* tv) {
+  size_t reduced = 0;
+  const auto dims = shape.orderedDims(tv, reduced);
+  return reduced > 0 && reduced < dims.size() && !tv->hasRoot();
+}
+
+// What is as long as the rows and needed in more than one pass over them.
+struct RowValues {
+  std::vector<TensorView*> inputs;
+  std::vector<TensorView*> computed; ///< that are dear
+  int64_t bytes_per_element = 0;
+};
+
+RowValues valuesOfSeveralPasses(const Fusion& segment, const SegmentShape& shape) {
   const auto exprs = segment.exprs();
   std::unordered_map<const Val*, int> pass;
   for (const Expr* expr : exprs) {
@@ -84,36 +107,39 @@ std::vector<TensorView*> rereadInputs(const Fusion& segment, const SegmentShape&
       pass[out] = latest + (expr->traits().reduction ? 1 : 0);
     }
   }
+  RowValues result;
+  const auto add = [&](std::vector<TensorView*>& list, TensorView* tv) {
+    list.push_back(tv);
+    result.bytes_per_element += dataTypeSizeBits(tv->dtype()) / 8;
+  };
   std::unordered_map<const Val*, std::set<int>> needed;
   for (auto it = exprs.rbegin(); it != exprs.rend(); ++it) {
     const Expr* expr = *it;
     std::set<int> passes;
     for (const Val* out : expr->outputs()) {
-      const bool is_reduction = expr->traits().reduction;
-      const auto& users = needed[out];
-      if (is_reduction) {
+      if (expr->traits().reduction) {
         passes.insert(pass[out] - 1);
-      } else {
-        passes.insert(users.begin(), users.end());
-        if (out->isFusionOutput()) {
-          passes.insert(pass[out]);
-        }
+        continue;
       }
+      passes.insert(needed[out].begin(), needed[out].end());
+      if (out->isFusionOutput()) {
+        passes.insert(pass[out]);
+      }
+    }
+    auto* tv = dynamic_cast<TensorView*>(expr->output(0));
+    if (tv != nullptr && passes.size() > 1 && isDear(expr) && !tv->isFusionOutput() &&
+        coversRow(shape, tv)) {
+      add(result.computed, tv);
+      passes = {*passes.begin()};
     }
     for (const Val* in : expr->inputs()) {
       needed[in].insert(passes.begin(), passes.end());
     }
   }
-  std::vector<TensorView*> result;
   for (Val* in : segment.inputs()) {
     auto* tv = dynamic_cast<TensorView*>(in);
-    if (tv == nullptr || needed[in].size() < 2) {
-      continue;
-    }
-    size_t reduced = 0;
-    const auto dims = shape.orderedDims(tv, reduced);
-    if (reduced > 0 && reduced < dims.size()) {
-      result.push_back(tv);
+    if (tv != nullptr && needed[in].size() > 1 && coversRow(shape, tv)) {
+      add(result.inputs, tv);
     }
   }
   return result;
@@ -152,7 +178,8 @@ int64_t roundedThreads(int64_t count) {
     threads *= 2;
   }
   const int64_t three_quarters = threads / 4 * 3;
-  return three_quarters >= count && three_quarters % kWarp == 0 ? three_quarters : threads;
+  const bool is_enough = three_quarters >= std::max<int64_t>(count, kWarp);
+  return is_enough && three_quarters % kWarp == 0 ? three_quarters : threads;
 }
 
 } // namespace
@@ -197,16 +224,12 @@ CudaParams chooseReduction(
   const auto innermost = dims.reduced.empty() ? std::vector<IterDomain*>() : dims.reduced.back();
   params.vector = vectorOf(segment, shape, context, widest, true);
   const int64_t vectors = lengthOf(context, innermost) / params.vector;
-  const auto reread = rereadInputs(segment, shape);
-  int64_t bytes_per_element = 0;
-  for (const TensorView* tv : reread) {
-    bytes_per_element += dataTypeSizeBits(tv->dtype()) / 8;
-  }
+  const RowValues values = valuesOfSeveralPasses(segment, shape);
   // Rows that a block's threads hold.
   const int64_t most_batches = std::min(
       kMostBatches,
       std::max<int64_t>(
-          1, kRegisterBytes / (params.vector * std::max<int64_t>(bytes_per_element, 2))));
+          1, kRegisterBytes / (params.vector * std::max<int64_t>(values.bytes_per_element, 2))));
   if (dims.reduced.size() <= 1 && ceilDiv(vectors, most_batches) <= kMostThreads) {
     params.threads = 0;
     params.batches = 1;
@@ -215,7 +238,7 @@ CudaParams chooseReduction(
     }
     params.batches = std::min(params.batches, most_batches);
     const int64_t along_row = ceilDiv(vectors, params.batches);
-    params.keeps_rows = !reread.empty();
+    params.keeps_rows = values.bytes_per_element > 0;
     params.block_x = roundedThreads(along_row);
     if (along_row <= kWarp) {
       params.rows = std::max<int64_t>(1, std::min(kThreads / params.block_x, kept));
@@ -223,7 +246,8 @@ CudaParams chooseReduction(
         --params.rows;
       }
     }
-    const bool is_long = reread.empty() && kept < limits.multiprocessors && vectors > 8 * kThreads;
+    const bool is_long =
+        !params.keeps_rows && kept < limits.multiprocessors && vectors > 8 * kThreads;
     if (!is_long) {
       return params;
     }
@@ -261,16 +285,21 @@ class ReductionScheduler {
       : segment_(segment), shape_(shape), params_(params), schedule_(schedule) {}
 
   void run() {
+    RowValues values;
+    if (params_.keeps_rows) {
+      values = valuesOfSeveralPasses(segment_, shape_);
+    }
+    for (TensorView* tv : values.computed) {
+      tv->setInlined(false);
+    }
     std::vector<TensorView*> tensors;
     for (TensorView* tv : segment_.tensorViews()) {
       if (tv->definition() != nullptr && !tv->isInlined()) {
         tensors.push_back(tv);
       }
     }
-    if (params_.keeps_rows) {
-      for (TensorView* in : rereadInputs(segment_, shape_)) {
-        keepRow(in);
-      }
+    for (TensorView* in : values.inputs) {
+      keepRow(in);
     }
     const bool inner = params_.scheduler == CudaScheduler::InnerReduction;
     for (TensorView* tv : tensors) {

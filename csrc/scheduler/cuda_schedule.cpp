@@ -134,9 +134,7 @@ CudaParams chooseCudaParams(
     const CudaLimits& limits) {
   if (shape.reductions().empty()) {
     if (whyNotTranspose(segment, shape).empty()) {
-      CudaParams params;
-      params.scheduler = CudaScheduler::Transpose;
-      return params;
+      return cuda::chooseTranspose(segment, limits);
     }
     return cuda::choosePointwise(segment, shape, context, limits);
   }

@@ -12,8 +12,9 @@ namespace nvfuser::cuda {
 
 namespace {
 
-constexpr int64_t kTile = 32;
+constexpr int64_t kThreads = 32;
 constexpr int64_t kRowsAtOnce = 8;
+constexpr int64_t kBytesOfThread = 4; // side by side: narrow types go in pairs
 
 IterDomain* innermost(const TensorView* tv) {
   const auto& domain = tv->getMaybeAllocationDomain();
@@ -25,15 +26,16 @@ IterDomain* innermost(const TensorView* tv) {
   return nullptr;
 }
 
-// [tiles | rows of the tile, threads along y | threads along x], `along` the dimension of the
+// [tiles | rows of the tile, threads along y | threads along x, pair], `along` the dimension of the
 // latter.
 void setTile(
     TensorView* tv,
     const std::vector<IterDomain*>& dims,
     IterDomain* along,
-    IterDomain* across) {
-  Val* tile = IrBuilder::constInt(kTile);
-  const auto [along_tile, x] = IterDomain::split(along, tile, true);
+    IterDomain* across,
+    int64_t vector) {
+  Val* tile = IrBuilder::constInt(kThreads * vector);
+  auto [along_tile, x] = IterDomain::split(along, tile, true);
   const auto [across_tile, rows] = IterDomain::split(across, tile, true);
   const auto [round, y] = IterDomain::split(rows, IrBuilder::constInt(kRowsAtOnce), true);
   std::vector<IterDomain*> blocks;
@@ -42,17 +44,31 @@ void setTile(
   }
   IterDomain* block = mergeAll(blocks);
   block->parallelize(ParallelType::BIDx);
+  IterDomain* pair = nullptr;
+  if (vector > 1) {
+    std::tie(x, pair) = IterDomain::split(x, IrBuilder::constInt(vector), true);
+    pair->parallelize(ParallelType::Vectorize);
+  }
   x->parallelize(ParallelType::TIDx);
   y->parallelize(ParallelType::TIDy);
-  setLoops(tv, {block, round, y, x});
+  setLoops(tv, {block, round, y, x, pair});
 }
 
 } // namespace
 
+CudaParams chooseTranspose(const Fusion& segment, const CudaLimits& limits) {
+  CudaParams params;
+  params.scheduler = CudaScheduler::Transpose;
+  const int64_t narrowest = limits.vector_bytes / widestVector(segment, limits);
+  params.vector =
+      std::clamp<int64_t>(std::min(kBytesOfThread, limits.vector_bytes) / narrowest, 1, 2);
+  return params;
+}
+
 void scheduleTranspose(
     Fusion& segment,
     const SegmentShape& shape,
-    const CudaParams& /*params*/,
+    const CudaParams& params,
     CudaSchedule& /*schedule*/) {
   const std::vector<Val*> inputs = segment.inputs();
   std::set<const Val*> done;
@@ -65,7 +81,7 @@ void scheduleTranspose(
     const std::vector<IterDomain*> dims = shape.orderedDims(tv, reduced);
     IterDomain* last = dims.back();
     IterDomain* other = transposedDim(segment, shape, tv);
-    setTile(tv, dims, last, other);
+    setTile(tv, dims, last, other, params.vector);
     for (Val* in : inputs) {
       auto* operand = dynamic_cast<TensorView*>(in);
       IterDomain* inner = operand == nullptr ? nullptr : innermost(operand);
@@ -99,7 +115,7 @@ void scheduleTranspose(
       };
       tile->setMemoryType(MemoryType::Shared);
       tile->setInlined(false);
-      setTile(tile, tile_dims, like(other), like(last));
+      setTile(tile, tile_dims, like(other), like(last), params.vector);
     }
   }
 }

@@ -306,6 +306,10 @@ def special(dtype, other=False):
 EPS = {torch.float16: 2e-3, torch.bfloat16: 2e-2, torch.float32: 3e-6, torch.float64: 1e-14}
 
 
+def on_gpu() -> bool:
+    return target().device.startswith("cuda")
+
+
 def assert_same_results(cases, inputs, tolerance=0.0):
     """Each case (a name and a builder) gives the same numbers both ways, or raises both ways.
 
@@ -325,6 +329,9 @@ def assert_same_results(cases, inputs, tolerance=0.0):
     fd = define(lambda fd, *symbols: [build(fd, *symbols) for build, _ in good.values()], inputs)
     found = run(fd, inputs)
     made, others = kernels_of(fd)
+    if on_gpu():
+        # ATen has some operations there that it has not on the CPU.
+        others = [other for other in others if "has no text" not in other]
     assert made and not others, others
     for name, a in zip(good, found, strict=True):
         b = good[name][1]
@@ -355,6 +362,9 @@ def test_pow(dtype):
     a, b = special(dtype), special(dtype, other=True)
     if dtype.is_floating_point:
         a, b = a[:14], b[:14]
+    elif on_gpu():
+        keep = a != 0  # what an integer divided by 0 is there, nobody says
+        a, b = a[keep], b[keep]
     cases = {"tensors": lambda fd, a, b: fd.ops.pow(a, b)}
     for number in (-3, -2, -1, 0, 1, 2, 3, 31, 0.5, -0.5, 1.5):
         cases[f"{number}"] = lambda fd, a, b, number=number: fd.ops.pow(a, number)
@@ -474,6 +484,9 @@ def test_inverses_of_erf():
 
 
 def test_unsigned_numbers():
+    if on_gpu():
+        pytest.skip("ATen has no bitwise operations on UInt64 on a GPU to compare with")
+
     def make_fd(build):
         with FusionDefinition() as fd:
             a, b = (fd.define_tensor([-1, -1], [True, True], dtype=DataType.UInt64) for _ in range(2))
