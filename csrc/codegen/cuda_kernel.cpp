@@ -7,6 +7,7 @@
 #include <ir/nodes.h>
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <numeric>
 #include <set>
@@ -44,6 +45,7 @@ class Printer : public KernelPrinter {
       stages += stage(kernel_.stages[i], i);
     }
     const auto atLeastOne = [](size_t count) { return std::to_string(std::max<size_t>(count, 1)); };
+    result_.words += result_.divisors.size();
     result_.text = cudaPreamble() + cudaRandomPreamble(kernel_) +
         "struct nvf_args { void* buffers[" + atLeastOne(result_.buffers) + "]; long words[" +
         atLeastOne(result_.words) + "]; };\n" + stages;
@@ -65,6 +67,27 @@ class Printer : public KernelPrinter {
   // As in eager, where nothing is reported from a GPU.
   std::string divisionReport(const Expr* /*expr*/) const override {
     return "";
+  }
+
+  std::string division(Index index, const std::string& a, const std::string& b) override {
+    if (options_.wide_index || isConstant(index->b) || !isKnownAtLaunch(index->b)) {
+      return "";
+    }
+    auto& divisors = result_.divisors;
+    const auto place = std::find(divisors.begin(), divisors.end(), index->b) - divisors.begin();
+    if (static_cast<size_t>(place) == divisors.size()) {
+      divisors.push_back(index->b);
+    }
+    const std::string word = "args.words[" +
+        std::to_string(randomWords() + kRandomWords * kernel_.randoms.size() + place) + "]";
+    const std::string quotient = "nvf_index_div(" + a + ", " + word + ")";
+    return index->op == IndexOp::Div ? quotient : "(" + a + " - " + quotient + " * " + b + ")";
+  }
+
+  static bool isKnownAtLaunch(Index index) {
+    return index == nullptr ||
+        (index->op != IndexOp::Loop && index->op != IndexOp::Thread &&
+         index->op != IndexOp::Value && isKnownAtLaunch(index->a) && isKnownAtLaunch(index->b));
   }
 
   std::string stage(const KernelStage& stage, size_t number) {
@@ -339,7 +362,7 @@ class Printer : public KernelPrinter {
         if (name.empty()) {
           name = "v" + std::to_string(next_vector_++);
           line(
-              vectorType(load->buffer, access->width) + " " + name + "[" +
+              loadedType(load->buffer, access->width) + " " + name + "[" +
               std::to_string(outer.stop->number) + "];");
           const std::string variable = indexText(outer.variable);
           line("#pragma unroll");
@@ -352,7 +375,7 @@ class Printer : public KernelPrinter {
               "}");
         }
         vector_loads_[load] =
-            name + "[" + indexText(outer.variable) + "].v[" + indexText(loop->variable) + "]";
+            name + "[" + indexText(outer.variable) + "].get(" + indexText(loop->variable) + ")";
       }
     }
   }
@@ -376,10 +399,10 @@ class Printer : public KernelPrinter {
         if (name.empty()) {
           name = "v" + std::to_string(next_vector_++);
           line(
-              "const " + vectorType(load->buffer, access->width) + " " + name + " = " +
+              "const " + loadedType(load->buffer, access->width) + " " + name + " = " +
               loadText(*load, *access) + ";");
         }
-        vector_loads_[load] = name + ".v[" + variable + "]";
+        vector_loads_[load] = name + ".get(" + variable + ")";
       } else if (const auto* store = std::get_if<KernelStore>(&node->what)) {
         const auto access = vectorAccess(store->buffer, store->index, store->condition, loop);
         if (!access.has_value()) {
@@ -427,14 +450,18 @@ class Printer : public KernelPrinter {
     std::string width;
   };
 
+  std::string loadedType(int buffer, const std::string& width) const {
+    return "nvf_words<" + std::string(typeName(kernel_.buffers[buffer].dtype)) + ", " + width + ">";
+  }
+
   std::string loadText(const KernelLoad& load, const VectorAccess& access) {
     // Nobody writes an input while the kernel runs.
     const bool is_input = kernel_.buffers[load.buffer].kind == KernelBuffer::Kind::Input;
-    const std::string value = std::string(is_input ? "nvf_load_const<" : "nvf_load<") +
+    const std::string value = std::string(is_input ? "nvf_read_const<" : "nvf_read<") +
         access.width + ">(b" + std::to_string(load.buffer) + " + " + indexText(access.base) + ")";
     return access.condition == nullptr ? value
                                        : indexText(access.condition) + " ? " + value + " : " +
-            vectorType(load.buffer, access.width) + "{}";
+            loadedType(load.buffer, access.width) + "{}";
   }
 
   // Requirements of an access are kept only when it becomes one.
@@ -565,6 +592,19 @@ class Printer : public KernelPrinter {
 };
 
 } // namespace
+
+int64_t divisorWord(int64_t divisor) {
+  NVF_ERROR(divisor > 0 && divisor <= std::numeric_limits<int32_t>::max(), divisor);
+  int shift = 0;
+  while ((int64_t{1} << shift) < divisor) {
+    ++shift;
+  }
+  const uint64_t factor =
+      ((uint64_t{1} << 32) * ((uint64_t{1} << shift) - static_cast<uint64_t>(divisor))) /
+          static_cast<uint64_t>(divisor) +
+      1;
+  return static_cast<int64_t>(static_cast<uint64_t>(shift) << 32 | factor);
+}
 
 CudaKernelText printCudaKernel(Kernel& kernel, const CudaPrintOptions& options) {
   return Printer(kernel, options).run();

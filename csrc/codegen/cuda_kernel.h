@@ -40,6 +40,8 @@ struct CudaKernelText {
   std::string text;
   size_t buffers = 0; ///< entries of nvf_args
   size_t words = 0;
+  /// Sizes that indices are divided by; see divisorWord(). Their words follow the others.
+  std::vector<Index> divisors;
   /// Index parameters that must be multiples of a number.
   std::vector<std::pair<int64_t, int64_t>> multiples;
   /// Buffers that must be aligned to a number of bytes.
@@ -47,6 +49,12 @@ struct CudaKernelText {
   /// Of each stage; they share its dynamic shared memory.
   std::vector<std::vector<Reduction>> reductions;
 };
+
+/// The word by which a kernel divides indices of 32 bits by `divisor` (1 to 2^31 - 1) with a
+/// multiplication: n / divisor is (n + the upper half of n * the lower half of the word) shifted
+/// right by the upper half (Granlund and Montgomery, "Division by invariant integers using
+/// multiplication", 1994).
+int64_t divisorWord(int64_t divisor);
 
 CudaKernelText printCudaKernel(Kernel& kernel, const CudaPrintOptions& options);
 

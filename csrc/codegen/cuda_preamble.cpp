@@ -24,8 +24,6 @@ NVF_FN double nvf_inf() { return nvf_double_of(0x7ff0000000000000ul); }
 NVF_FN double nvf_nan() { return nvf_double_of(0x7ff8000000000000ul); }
 #ifdef __CUDA_ARCH__
 #define NVF_HALF
-#define NVF_FROM_BF16
-NVF_FN float nvf_from_bf16(unsigned short x) { float r; asm("mov.b32 %0, {0, %1};" : "=f"(r) : "h"(x)); return r; }
 NVF_FN float nvf_from_half(unsigned short x) { float r; asm("cvt.f32.f16 %0, %1;" : "=f"(r) : "h"(x)); return r; }
 NVF_FN unsigned short nvf_to_half(float x) { unsigned short r; asm("cvt.rn.f16.f32 %0, %1;" : "=h"(r) : "f"(x)); return r; }
 // As IEEE rounds it, by the steps of a division; those that the divisor alone takes part in move out
@@ -127,6 +125,8 @@ NVF_FN long nvf_to_long(double x) { return (long)__double2ll_rz(x); }
 )";
 
 constexpr const char* kVectors = R"(
+// See divisorWord().
+NVF_FN int nvf_index_div(int n, long word) { return (int)(((unsigned)n + __umulhi((unsigned)n, (unsigned)word)) >> (unsigned)(word >> 32)); }
 template <typename T, int N> struct alignas(sizeof(T) * N < 16 ? sizeof(T) * N : 16) nvf_vec {
   T v[N];
   __device__ __forceinline__ T& operator[](int i) { return v[i]; }
@@ -152,6 +152,25 @@ template <int N, typename T> NVF_FN void nvf_store##name(T* p, const nvf_vec<T, 
 }
 #define NVF_READ(p) (*(p))
 #define NVF_WRITE(p, x) (*(p) = (x))
+// What a load gives: two narrow elements stay one word until one of them is asked for.
+template <typename T, int N, bool is_packed = sizeof(T) == 2 && N % 2 == 0> struct nvf_words {
+  nvf_vec<T, N> all;
+  __device__ __forceinline__ T get(int i) const { return all.v[i]; }
+};
+template <typename T, int N> struct alignas(2 * N < 16 ? 2 * N : 16) nvf_words<T, N, true> {
+  unsigned all[N / 2];
+  __device__ __forceinline__ T get(int i) const { return (T)(all[i / 2] >> (16 * (i % 2))); }
+};
+#define NVF_READER(name, read) \
+template <int N, typename T> NVF_FN nvf_words<T, N> nvf_read##name(const T* p) { \
+  constexpr int bytes = sizeof(T) * N; \
+  typedef typename nvf_word<bytes>::type word; \
+  nvf_words<T, N> r; \
+  _Pragma("unroll") for (int i = 0; i < (bytes + 15) / 16; ++i) ((word*)&r.all)[i] = read((const word*)p + i); \
+  return r; \
+}
+NVF_READER(, NVF_READ)
+NVF_READER(_const, __ldg)
 NVF_ACCESS(, NVF_READ, NVF_WRITE)
 NVF_ACCESS(_stream, __ldcs, __stcs)
 NVF_ACCESS(_const, __ldg, NVF_WRITE)

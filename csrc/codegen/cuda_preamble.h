@@ -16,7 +16,8 @@ namespace nvfuser {
 /// Accesses, of N elements (a power of two) that are aligned to their common size or to 16 bytes:
 ///   nvf_vec<T, N>                        N elements in registers: member v, operator[]
 ///   nvf_load<N>(const T*)                one ld of up to 16 bytes (more: several)
-///   nvf_load_const<N>(const T*)          through the read-only path: memory nobody writes
+///   nvf_read<N>, nvf_read_const<N>       the same as nvf_words<T, N>: get(i), of narrow types
+///   cheaper nvf_load_const<N>(const T*)          through the read-only path: memory nobody writes
 ///   meanwhile nvf_load_stream<N>(const T*)         evicted first: memory that nobody reads again
 ///   nvf_store<N>(T*, nvf_vec<T, N>), nvf_store_stream<N>(T*, nvf_vec<T, N>)
 ///   nvf_pack_bf16x2(low, high), nvf_pack_f16x2(low, high)  two floats as the bits of two halves

@@ -141,11 +141,17 @@ std::string KernelPrinter::operation(Index index) {
   return combined(index, indexText(index->a), indexText(index->b));
 }
 
-std::string KernelPrinter::combined(Index index, const std::string& a, const std::string& b) const {
+std::string KernelPrinter::combined(Index index, const std::string& a, const std::string& b) {
   // Sizes may be 0 where no loop protects a division by them: outside of all loops, and where the
   // index may lie outside of its dimension.
   const bool unprotected = !style_.divides_by_zero && !isConstant(index->b) &&
       (index->depth == 0 || mayLieOutside(index->a));
+  if (index->op == IndexOp::Div || index->op == IndexOp::Mod) {
+    std::string own = division(index, a, b);
+    if (!own.empty()) {
+      return own;
+    }
+  }
   switch (index->op) {
     case IndexOp::Add:
       return "(" + a + " + " + b + ")";

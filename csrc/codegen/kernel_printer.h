@@ -32,6 +32,14 @@ class KernelPrinter {
 
   /// Writes one node into the innermost scope.
   virtual void node(const KernelNode& node) = 0;
+  /// x / d, or x % d, of numbers that are not negative, in a way of the target's own; empty: the
+  /// language's operator.
+  virtual std::string division(
+      Index /*index*/,
+      const std::string& /*a*/,
+      const std::string& /*b*/) {
+    return "";
+  }
   /// The arguments by which a kernel reports that `expr` divides by zero; empty: it does not.
   virtual std::string divisionReport(const Expr* expr) const = 0;
 
@@ -78,7 +86,7 @@ class KernelPrinter {
   std::string definedOutside(Index index);
   std::string operationAt(Index index, int depth);
   std::string operation(Index index);
-  std::string combined(Index index, const std::string& a, const std::string& b) const;
+  std::string combined(Index index, const std::string& a, const std::string& b);
 
   IndexStyle style_;
   std::vector<Scope> scopes_;

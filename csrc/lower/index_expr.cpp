@@ -81,6 +81,26 @@ Index IndexContext::scalar(const Val* val) {
       case BinaryOpType::CeilDiv:
         operands(&IndexContext::ceilDiv);
         break;
+      // Bounds of slices that begin at 0 or take all.
+      case BinaryOpType::Minimum:
+      case BinaryOpType::Maximum:
+        if (isSize(binary->input(0)) && isSize(binary->input(1))) {
+          const bool is_min = binary->type() == BinaryOpType::Minimum;
+          for (const Val* zero : {binary->input(0), binary->input(1)}) {
+            Index one = scalar(zero);
+            Index other = scalar(zero == binary->input(0) ? binary->input(1) : binary->input(0));
+            if (isConstant(one, 0) || one == other) {
+              result = is_min ? one : other;
+              break;
+            }
+          }
+        }
+        break;
+      case BinaryOpType::Sub:
+        if (isConstant(scalar(binary->input(1)), 0)) {
+          result = scalar(binary->input(0));
+        }
+        break;
       default:
         // Others may be negative, or are rare.
         break;
@@ -90,6 +110,21 @@ Index IndexContext::scalar(const Val* val) {
     result = param({val, nullptr, -1});
   }
   return scalars_[val] = result;
+}
+
+void IndexContext::setSize(const Val* val) {
+  sizes_.insert(val);
+}
+
+bool IndexContext::isSize(const Val* val) const {
+  if (val->isConstInt()) {
+    return val->constInt() >= 0;
+  }
+  const auto* binary = dynamic_cast<const BinaryOp*>(val->definition());
+  const bool keeps_sign = binary != nullptr &&
+      (binary->type() == BinaryOpType::Minimum || binary->type() == BinaryOpType::Maximum);
+  return sizes_.contains(val) ||
+      (keeps_sign && isSize(binary->input(0)) && isSize(binary->input(1)));
 }
 
 void IndexContext::setScalar(const Val* val, Index index) {

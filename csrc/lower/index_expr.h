@@ -11,6 +11,7 @@
 #include <optional>
 #include <tuple>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 namespace nvfuser {
@@ -66,6 +67,8 @@ class IndexContext {
   /// The value of a scalar of the fusion; constants and sums, products, quotients of others are
   /// taken apart.
   Index scalar(const Val* val);
+  /// States that a scalar is no negative number, before it is first asked for.
+  void setSize(const Val* val);
   /// States that a scalar has the value `index`, before it is first asked for.
   void setScalar(const Val* val, Index index);
   Index stride(const Val* tensor, int64_t dim);
@@ -107,6 +110,7 @@ class IndexContext {
   Index make(IndexOp op, int64_t number, Index a, Index b, int depth);
   Index param(const KernelParam& param);
   std::optional<Index> without(Index sum, Index term);
+  bool isSize(const Val* val) const;
 
   std::deque<IndexExpr> nodes_;
   std::map<std::tuple<IndexOp, int64_t, Index, Index>, Index> interned_;
@@ -114,6 +118,7 @@ class IndexContext {
   std::vector<Index> assumed_;
   std::vector<std::pair<Index, int64_t>> multiples_;
   std::unordered_map<const Val*, Index> scalars_;
+  std::unordered_set<const Val*> sizes_;
   std::map<std::pair<const Val*, int64_t>, Index> strides_;
   std::map<std::pair<ParallelType, Index>, Index> threads_;
   std::vector<KernelParam> params_;

@@ -619,6 +619,11 @@ class Lowering {
       }
       return val;
     };
+    for (const TensorView* tv : segment_.tensorViews()) {
+      for (const IterDomain* id : tv->getLogicalDomain()) {
+        indices().setSize(id->extent());
+      }
+    }
     std::vector<const Val*> sizes;
     for (const Expr* expr : segment_.exprs()) {
       for (const Val* out : expr->outputs()) {

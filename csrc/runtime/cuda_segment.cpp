@@ -194,6 +194,11 @@ std::unique_ptr<CudaSegment::Launch> CudaSegment::planFor(const SizeOf& size_of,
         GeneratedKernel::evaluate(size, params) % factor == 0,
         "a kernel is planned for a size that its vectors do not divide");
   }
+  for (Index divisor : variant.text.divisors) {
+    // Nothing is divided by a size of 0 whose result anyone needs.
+    const int64_t size = GeneratedKernel::evaluate(divisor, params);
+    launch->words.push_back(divisorWord(std::max<int64_t>(size, 1)));
+  }
   for (size_t i = 0; i < kernel.stages.size(); ++i) {
     CudaGridShape shape;
     for (size_t k = 0; k < std::size(kDirections); ++k) {

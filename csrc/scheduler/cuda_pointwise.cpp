@@ -14,6 +14,7 @@ namespace nvfuser::cuda {
 namespace {
 
 constexpr int64_t kThreads = 128;
+constexpr int64_t kMostReads = 8;           // of one thread at a time
 constexpr int64_t kUnroll = 4;              // vectors of one thread, at most
 constexpr int64_t kBlocksPerProcessor = 16; // before threads take more than one vector
 constexpr int64_t kMostWaste = 10;          // idle threads of a row, in percent
@@ -70,7 +71,13 @@ CudaParams choosePointwise(
   const auto fits = [&](int64_t tile) {
     return vectors >= tile * kBlocksPerProcessor * limits.multiprocessors;
   };
-  while (params.unroll < kUnroll && fits(2 * params.unroll * params.threads)) {
+  // As many reads at a time as registers hold.
+  int64_t reads = 0;
+  for (const Val* in : segment.inputs()) {
+    reads += in->isTensor() ? static_cast<int64_t>(in->uses().size()) : 0;
+  }
+  while (params.unroll < kUnroll && 2 * params.unroll * reads <= kMostReads &&
+         fits(2 * params.unroll * params.threads)) {
     params.unroll *= 2;
   }
   if (params.flat) {

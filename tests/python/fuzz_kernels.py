@@ -51,6 +51,22 @@ def draw_case(rand):
 
 # --- running ---
 
+DEVICE = os.environ.get("FUZZ_DEVICE", "cpu")
+
+
+def on_device(tensor):
+    """The tensor on the device of the runs, with its strides and what lies between them."""
+    if DEVICE == "cpu":
+        return tensor
+    storage = tensor.untyped_storage()
+    there = torch.empty(0, dtype=tensor.dtype, device=DEVICE)
+    copy = torch.frombuffer(bytearray(storage.tolist()), dtype=torch.uint8) if storage.nbytes() else torch.empty(0)
+    return there.set_(copy.to(DEVICE).untyped_storage(), tensor.storage_offset(), tensor.shape, tensor.stride())
+
+
+def rng_state():
+    return torch.get_rng_state() if DEVICE == "cpu" else torch.cuda.get_rng_state()
+
 
 def strides(tensor):
     """Those that address an element."""
@@ -65,14 +81,14 @@ def keeps_order(tensor):
 def run_case(graph, outputs, runs=2):
     """Raises where a kernel differs from ATen, or an output's dtype, shape or strides do."""
     torch.manual_seed(5)
-    expected = definition(graph, outputs).execute(graph.inputs, device="cpu", _disable_options=["generated_kernels"])
-    state = torch.get_rng_state()
+    expected = definition(graph, outputs).execute(graph.inputs, device=DEVICE, _disable_options=["generated_kernels"])
+    state = rng_state()
     kernels = definition(graph, outputs)
     before = [tensor.clone() for tensor in graph.inputs]
     for _ in range(runs):  # cold and warm
         torch.manual_seed(5)
-        results = kernels.execute(graph.inputs, device="cpu", _enable_options=OPTIONS)
-        assert torch.equal(state, torch.get_rng_state()), "the random state after the run differs"
+        results = kernels.execute(graph.inputs, device=DEVICE, _enable_options=OPTIONS)
+        assert torch.equal(state, rng_state()), "the random state after the run differs"
         for result, wanted in zip(results, expected, strict=True):
             assert (result.dtype, result.shape) == (wanted.dtype, wanted.shape), (result.dtype, result.shape)
             # Where sizes are symbolic, a kernel knows more about a reshape than the nodes do.
@@ -85,7 +101,7 @@ def run_case(graph, outputs, runs=2):
         # Other strides of the same sizes are another class of inputs.
         again = [t.contiguous() if keeps_order(t) else t for t in graph.inputs]
         torch.manual_seed(5)
-        kernels.execute(again, device="cpu", _enable_options=OPTIONS)
+        kernels.execute(again, device=DEVICE, _enable_options=OPTIONS)
 
 
 def reduced(graph, outputs, error):
@@ -103,6 +119,7 @@ def reduced(graph, outputs, error):
 def run_seed(seed):
     """None, or what is wrong with the case of a seed."""
     graph, outputs = draw_case(random.Random(seed))
+    graph.inputs = [on_device(tensor) for tensor in graph.inputs]
     torch.set_num_threads(1 if seed % 4 else 3)
     try:
         run_case(graph, outputs)
