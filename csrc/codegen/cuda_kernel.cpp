@@ -148,7 +148,7 @@ class Printer : public KernelPrinter {
         most = std::max(most, extent->number);
       }
     }
-    return most;
+    return type == ParallelType::TIDx ? wholeThreads(most) : most;
   }
 
   int64_t threadsOf(const KernelStage& stage) const {

@@ -170,6 +170,17 @@ struct KernelStage {
   std::map<ParallelType, std::vector<Index>> threads;
 };
 
+/// The threads along x that a block gets which needs `count`: whole warps, or a part of one that
+/// halves down to a single thread.
+inline int64_t wholeThreads(int64_t count) {
+  constexpr int64_t kWarp = 32;
+  int64_t width = 1;
+  while (width < kWarp && width < count) {
+    width *= 2;
+  }
+  return (count + width - 1) / width * width;
+}
+
 /// Sizes that must be equal for the kernel's indices to be right.
 struct SizeCheck {
   const Val* a;

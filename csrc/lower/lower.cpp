@@ -282,7 +282,9 @@ class Lowering {
       return true; // all tensors of a stage have the same blocks
     }
     const auto& extents = kernel_->stages.back().threads.at(id->parallelType());
-    return extents.size() == 1 && isConstant(extents.front());
+    return extents.size() == 1 && isConstant(extents.front()) &&
+        (id->parallelType() != ParallelType::TIDx ||
+         extents.front()->number == wholeThreads(extents.front()->number));
   }
 
   // One thread of those that have the same value.

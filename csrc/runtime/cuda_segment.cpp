@@ -210,18 +210,14 @@ std::unique_ptr<CudaSegment::Launch> CudaSegment::planFor(const SizeOf& size_of,
       for (Index extent : it->second) {
         most = std::max(most, GeneratedKernel::evaluate(extent, params));
       }
-      const bool is_exact = it->second.size() == 1 && isConstant(it->second.front());
-      const int64_t block_x = launch->block_x;
-      if (kDirections[k] == ParallelType::TIDx && !is_exact && block_x > 0) {
-        NVF_ERROR(most <= block_x, "a kernel is planned for longer rows than its blocks take");
-        most = block_x;
-      } else if (kDirections[k] == ParallelType::TIDx && !is_exact) {
-        // Whole warps, or parts of one that a reduction can halve.
-        int64_t width = 1;
-        while (width < 32 && width < most) {
-          width *= 2;
-        }
-        most = (std::max<int64_t>(most, 1) + width - 1) / width * width;
+      if (kDirections[k] == ParallelType::TIDx) {
+        const bool is_known = std::all_of(
+            it->second.begin(), it->second.end(), [](Index e) { return isConstant(e); });
+        const int64_t given = is_known ? 0 : launch->block_x;
+        NVF_ERROR(
+            given == 0 || most <= given,
+            "a kernel is planned for longer rows than its blocks take");
+        most = given > 0 ? given : wholeThreads(most);
       }
       const int64_t limit = kDirections[k] == ParallelType::BIDx
           ? std::numeric_limits<int32_t>::max()

@@ -363,7 +363,7 @@ def test_pow(dtype):
     if dtype.is_floating_point:
         a, b = a[:14], b[:14]
     elif on_gpu():
-        keep = a * a != 0  # what an integer divided by 0 is there, nobody says
+        keep = (a != 0) & (a > -1000) & (a < 1000)  # it divides by powers there, which may wrap to 0
         a, b = a[keep], b[keep]
     cases = {"tensors": lambda fd, a, b: fd.ops.pow(a, b)}
     for number in (-3, -2, -1, 0, 1, 2, 3, 31, 0.5, -0.5, 1.5):
