@@ -23,7 +23,6 @@ from dataclasses import dataclass, field
 
 _CACHES = tempfile.TemporaryDirectory(prefix="nvfuser-benchmark-")
 os.environ.setdefault("TORCHINDUCTOR_CACHE_DIR", os.path.join(_CACHES.name, "inductor"))
-os.environ.setdefault("NVFUSER_ENABLE", "generated_kernels")
 os.environ.setdefault("NVFUSER_CACHE_DIR", os.path.join(_CACHES.name, "nvfuser"))
 
 import nvfuser  # noqa: E402, F401  (registers the backend)

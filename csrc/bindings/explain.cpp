@@ -211,22 +211,15 @@ nothing. Errors as execute.)")
       .def(
           "get_cuda_kernel",
           [](FusionExecutorCache& self, const py::object& inputs, bool, const py::object& device) {
-            const Launch launch = prepared(self, inputs, device);
-            NVF_CHECK_AS(
-                NotImplemented,
-                launch.device.is_cpu(),
-                "get_cuda_kernel: kernels are generated for the CPU only; on ",
-                launch.device.str(),
-                " every segment is evaluated through ATen");
-            return launch.runtime->kernelText();
+            return prepared(self, inputs, device).runtime->kernelText();
           },
           py::arg("inputs"),
           py::arg("intrinsic_code") = false,
           py::arg("device") = py::none(),
-          R"(The sources of the generated kernels that a run with these inputs launches, C++ for CPU tensors.
+          R"(The sources of the generated kernels that a run with these inputs launches: CUDA C++, or C++ for CPU tensors.
 
 Empty when ATen evaluates all of it. Each text is complete by itself, so intrinsic_code makes no difference. Prepares
-what is missing, and runs nothing. NotImplementedError on CUDA, else errors as execute.)")
+what is missing, and runs nothing. Errors as execute.)")
       .def(
           "_report",
           [](FusionExecutorCache& self,

@@ -44,7 +44,7 @@ class Lowering:
         self._data_type = DataType
         self._rounded: dict[Node, Any] = {}
         #: float between ops costs memory where ATen runs them one by one, as it does on GPUs
-        self.keeps_halves_wide = device.type == "cpu" and not options.emulate_precision_casts
+        self.keeps_halves_wide = device.type in ("cpu", "cuda") and not options.emulate_precision_casts
         self._to_data_type = torch_dtype_to_nvfuser_dtype
 
     def dtype(self, dtype: torch.dtype) -> Any:
