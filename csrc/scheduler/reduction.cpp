@@ -129,8 +129,11 @@ class ReductionScheduler {
     size_t reduced = 0;
     const auto dims = shape_.orderedDims(tv, reduced);
     Dims result;
-    result.kept.assign(dims.begin(), dims.end() - static_cast<int64_t>(reduced));
-    result.reduced.assign(dims.end() - static_cast<int64_t>(reduced), dims.end());
+    const auto first_reduced = dims.end() - static_cast<int64_t>(reduced);
+    for (auto it = dims.begin(); it != first_reduced; ++it) {
+      (shape_.comesFromReduced(*it) ? result.reduced : result.kept).push_back(*it);
+    }
+    result.reduced.insert(result.reduced.end(), first_reduced, dims.end());
     for (IterDomain* id : tv->getLogicalDomain()) {
       if (std::find(dims.begin(), dims.end(), id) == dims.end()) {
         result.trivial.push_back(id);
@@ -177,9 +180,22 @@ class ReductionScheduler {
     tv->setLoopDomain(std::move(loop));
   }
 
+  // A reshape made its dimensions of reduced and kept ones together: its loops are not those of the
+  // rows. The innermost dimension is the loop of a task.
+  bool isApart(const Dims& dims) const {
+    return dims.reduced.empty() &&
+        !std::all_of(dims.kept.begin(), dims.kept.end(), [&](IterDomain* id) {
+             return shape_.isInReference(id);
+           });
+  }
+
   // [rows | outer reduced dims | chunk, element of the chunk]
   void scheduleInner(TensorView* tv) {
-    const Dims dims = dimsOf(tv);
+    Dims dims = dimsOf(tv);
+    if (isApart(dims)) {
+      dims.reduced = {dims.kept.back()};
+      dims.kept.pop_back();
+    }
     IterDomain* rows = mergeAll(dims.kept);
     std::vector<IterDomain*> reduced = collapsed(dims.reduced);
     std::vector<IterDomain*> loop;

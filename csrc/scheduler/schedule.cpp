@@ -3,6 +3,7 @@
 #include <analysis/id_model.h>
 #include <analysis/logical_domain_map.h>
 #include <ir/nodes.h>
+#include <ir/traversal.h>
 
 #include <algorithm>
 #include <set>
@@ -80,6 +81,39 @@ SegmentShape::SegmentShape(Fusion& segment) : segment_(segment) {
   if (reference != nullptr) {
     for (IterDomain* id : reference->getLogicalDomain()) {
       rank_.emplace(setOf(id), rank_.size());
+    }
+  }
+  findReshapedReduced();
+}
+
+void SegmentShape::findReshapedReduced() {
+  from_reduced_ = reduced_sets_;
+  if (reductions_.empty()) {
+    return;
+  }
+  for (const Expr* expr : segment_.exprs()) {
+    for (const Val* val : expr->outputs()) {
+      const auto* out = dynamic_cast<const TensorView*>(val);
+      if (out == nullptr || !out->hasRoot() || expr->traits().reduction) {
+        continue;
+      }
+      for (const Expr* transform :
+           transformsBetween(out->getMaybeRootDomain(), out->getLogicalDomain())) {
+        bool any = false;
+        bool all = true;
+        for (const Val* in : transform->inputs()) {
+          auto* id = dynamic_cast<IterDomain*>(const_cast<Val*>(in));
+          if (id != nullptr && runs(id)) {
+            any = any || from_reduced_[setOf(id)];
+            all = all && from_reduced_[setOf(id)];
+          }
+        }
+        for (const Val* made : transform->outputs()) {
+          if (any && all) {
+            from_reduced_[setOf(const_cast<Val*>(made)->as<IterDomain>())] = true;
+          }
+        }
+      }
     }
   }
 }

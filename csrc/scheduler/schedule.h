@@ -44,6 +44,14 @@ class SegmentShape {
   }
   /// Whether the dimension is, in one of the segment's reductions, reduced.
   bool isReduced(IterDomain* id) const;
+  /// Whether a reshape made the dimension of dimensions that a reduction reduces, and of no others.
+  bool comesFromReduced(IterDomain* id) const {
+    return !isReduced(id) && from_reduced_[setOf(id)];
+  }
+  /// Whether the largest reduction has the dimension.
+  bool isInReference(IterDomain* id) const {
+    return rank_.contains(setOf(id));
+  }
   /// A number that equal dimensions share.
   size_t setOf(IterDomain* id) const;
   /// The dimensions of `tv` that loops run over, kept ones first, each in the order of the
@@ -59,6 +67,7 @@ class SegmentShape {
   std::vector<TensorView*> reductions_;
   std::unordered_map<const IterDomain*, size_t> sets_;
   void findMoved();
+  void findReshapedReduced();
 
   struct MemoryDim {
     size_t set;
@@ -67,6 +76,7 @@ class SegmentShape {
   /// Dims of each tensor in memory, outermost first; taken before a schedule replaces them.
   std::vector<std::vector<MemoryDim>> memory_;
   std::vector<bool> reduced_sets_;
+  std::vector<bool> from_reduced_;
   std::vector<bool> moved_sets_;
   std::unordered_map<size_t, size_t> rank_; ///< of a set: its place in the reference
 };

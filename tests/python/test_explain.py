@@ -5,6 +5,7 @@ import json
 import pytest
 import torch
 from explain_helpers import (
+    BATCH,
     KERNELS,
     LENGTH,
     MODEL,
@@ -233,3 +234,11 @@ def test_errors():
     with pytest.raises(RuntimeError, match="Unrecognized enable_option"):
         fd.explain([x], _enable_options=["nonsense"])
     assert fd.explain([x]).segments
+
+
+def test_heads_behind_a_norm_are_computed_row_by_row():
+    """A row's normalization, its heads and their rotation are one task, not one for each element."""
+    inputs = plain_inputs()
+    kernel = defined(plain_block, inputs).explain(inputs).segments[0]
+    tasks = {loops[0] for loops in kernel.loops.values()}
+    assert kernel.kind == "kernel" and tasks == {f"parallel {BATCH * LENGTH}"}, kernel.loops
