@@ -239,6 +239,6 @@ def test_errors():
 def test_heads_behind_a_norm_are_computed_row_by_row():
     """A row's normalization, its heads and their rotation are one task, not one for each element."""
     inputs = plain_inputs()
-    kernel = defined(plain_block, inputs).explain(inputs).segments[0]
+    kernel = defined(plain_block, inputs).explain(inputs, _enable_options=KERNELS).segments[0]
     tasks = {loops[0] for loops in kernel.loops.values()}
     assert kernel.kind == "kernel" and tasks == {f"parallel {BATCH * LENGTH}"}, kernel.loops

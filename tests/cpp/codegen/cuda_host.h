@@ -36,6 +36,7 @@ static float erfinvf(float x) { return x; }
 static double erfinv(double x) { return x; }
 static float erfcinvf(float x) { return x; }
 static double erfcinv(double x) { return x; }
+static unsigned __umulhi(unsigned a, unsigned b) { return (unsigned)(((unsigned long)a * b) >> 32); }
 static double __dadd_rn(double a, double b) { return a + b; }
 static double __dmul_rn(double a, double b) { return a * b; }
 // Saturating; NaN is 0, or for wide types the smallest number.
