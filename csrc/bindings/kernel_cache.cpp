@@ -1,10 +1,12 @@
 // The cache of compiled CPU kernels.
 #include <bindings/bindings.h>
+#include <codegen/cuda_preamble.h>
 #include <ir/options.h>
 #include <ir/runtime_options.h>
 #include <runtime/host_compiler.h>
 #include <runtime/kernel_cache.h>
 #include <runtime/kernel_disk.h>
+#include <runtime/nvrtc.h>
 
 #include <pybind11/stl.h>
 
@@ -52,6 +54,23 @@ void bindKernelCache(py::module_& m) {
           py::arg("name"),
           "The address of a function. RuntimeError when there is none of that name.");
   m.def("info", &info, "Folder, size, compiler and processor of the cache of compiled kernels.");
+  m.def(
+      "compile_cuda",
+      [](const std::string& text, const std::string& target) {
+        const py::gil_scoped_release release;
+        const std::string code = compileCudaText({"text", text, cudaTextFlags()}, target);
+        const py::gil_scoped_acquire acquire;
+        return py::bytes(code);
+      },
+      py::arg("text"),
+      py::arg("target"),
+      R"(Machine code of a CUDA text for a target such as "sm_90", compiled by NVRTC; needs no GPU.
+
+RuntimeError with NVRTC's log where it does not compile, or when there is no NVRTC.)");
+  m.def(
+      "why_no_nvrtc",
+      [] { return whyNoNvrtc(); },
+      "Why NVRTC, the compiler of CUDA texts, cannot be used, and how to get it; empty: it can.");
   m.def(
       "clear",
       [] { return kernelDisk().clear(); },

@@ -247,7 +247,10 @@ std::string compileCudaText(const KernelSource& source, const std::string& targe
       lib.create(&program, source.text.c_str(), "kernel.cu", 0, nullptr, nullptr),
       "nvrtcCreateProgram");
   std::vector<std::string> options = {
-      "--std=c++17", "--gpu-architecture=" + target, "--device-as-default-execution-space"};
+      "--std=c++17",
+      "--gpu-architecture=" + target,
+      "--device-as-default-execution-space",
+      "--disable-warnings"};
   options.insert(options.end(), source.flags.begin(), source.flags.end());
   std::vector<const char*> words;
   for (const std::string& option : options) {

@@ -1121,10 +1121,10 @@ class FusionExecutorCache:
         """
     def get_cuda_kernel(self, inputs: typing.Any, intrinsic_code: bool = False, device: typing.Any = None) -> str:
         """
-        The sources of the generated kernels that a run with these inputs launches, C++ for CPU tensors.
+        The sources of the generated kernels that a run with these inputs launches: CUDA C++, or C++ for CPU tensors.
 
         Empty when ATen evaluates all of it. Each text is complete by itself, so intrinsic_code makes no difference. Prepares
-        what is missing, and runs nothing. NotImplementedError on CUDA, else errors as execute.
+        what is missing, and runs nothing. Errors as execute.
         """
     def get_most_recent_scheduled_ir(self, tensor_transforms: bool = False) -> str:
         """

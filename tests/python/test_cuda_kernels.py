@@ -7,7 +7,7 @@ import threading
 import pytest
 import torch
 from kernel_targets import on_target, target
-from nvfuser_direct import DataType, FusionDefinition
+from nvfuser_direct import DataType, FusionDefinition, kernel_cache
 
 TARGETS = [
     pytest.param("emulated", id="emulated"),
@@ -29,8 +29,20 @@ def define(build, inputs):
     return fd
 
 
+COMPILED: set[int] = set()
+
+
 def run(fd, inputs):
-    return fd.execute(inputs, _enable_options=list(target().options))
+    """The outputs; without a GPU, NVRTC compiles each new text for two generations of devices."""
+    results = fd.execute(inputs, _enable_options=list(target().options))
+    if target().name == "emulated" and not kernel_cache.why_no_nvrtc():
+        head = "#define NVF_FN "
+        for kernel in fd.last_kernel_code().split(head)[1:]:
+            if hash(kernel) not in COMPILED:
+                COMPILED.add(hash(kernel))
+                for device in ("sm_80", "sm_90"):
+                    assert len(kernel_cache.compile_cuda(head + kernel, device)) > 1000
+    return results
 
 
 def check(build, reference, inputs, tolerance=2e-6):
@@ -85,7 +97,7 @@ def test_outer_sum(device, shape):
     check(lambda fd, x: fd.ops.sum(x, [0]), lambda x: x.sum(0), [torch.randn(shape, device=device)], 2e-5)
 
 
-@pytest.mark.parametrize("shape", [(1, 40000), (3, 70001), (2, 2, 70000)], ids=str)
+@pytest.mark.parametrize("shape", [(1, 40000), (3, 70001), (1, 2, 70000)], ids=str)
 def test_few_long_rows_are_cut_into_parts(device, shape):
     x = torch.randn(shape, device=device)
     fd = check(lambda fd, x: fd.ops.sum(x, [-1]), lambda x: x.sum(-1), [x], 2e-4)
@@ -210,6 +222,15 @@ def test_kernels_of_a_hand_made_schedule(device):
     if options:
         pytest.skip("manual_execute takes no options")
     torch.testing.assert_close(fd.manual_execute([x])[0], x * 2)
+
+
+def test_a_text_that_does_not_compile_says_why():
+    if kernel_cache.why_no_nvrtc():
+        pytest.skip(kernel_cache.why_no_nvrtc())
+    with pytest.raises(RuntimeError, match=r"(?s)undefined.*sm_90"):
+        kernel_cache.compile_cuda("__global__ void f() { undefined(); }", "sm_90")
+    with pytest.raises(RuntimeError, match="sm_1"):
+        kernel_cache.compile_cuda("__global__ void f() {}", "sm_1")
 
 
 # --- a GPU alone ---
