@@ -71,6 +71,17 @@ def test_comparisons_see_rounded_values(dtype):
 
 
 @pytest.mark.parametrize("dtype", HALVES)
+def test_comparisons_with_zero_see_the_same_signs(dtype):
+    x = torch.tensor([-2.0, -1e-3, -0.0, 0.0, 1e-3, 3.0, float("nan"), float("inf")]).to(dtype)
+
+    def function(x):
+        y = x * 1.5 + x
+        return y > 0, y >= 0, y < 0.0, y <= 0, torch.where(y > 0, y, y * 0.1)
+
+    assert_same(function, x, tolerance=1e-2)
+
+
+@pytest.mark.parametrize("dtype", HALVES)
 def test_mixed_types_keep_their_result_types(dtype):
     def function(x, y, i):
         return x * 2 + i, x + y, (x + 1).sum(), (x * x).mean(-1), x.exp().to(torch.float64), (x.neg() > 0)

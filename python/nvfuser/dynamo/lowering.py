@@ -223,13 +223,18 @@ def _is_half(meta: Any) -> bool:
     return isinstance(meta, torch.Tensor) and meta.dtype in HALF_DTYPES
 
 
+def _is_zero(argument: Any) -> bool:
+    return isinstance(argument, (int, float)) and not isinstance(argument, bool) and argument == 0
+
+
 def _lowered(ctx: Lowering, row: Row, argument: Any, values: dict[Node, Any]) -> Any:
     if not isinstance(argument, Node):
         return argument
     value = values[argument]
     if row.takes_any_halves() or not _is_half(argument.meta["val"]):
         return value
-    if row.halves == "wide" and ctx.keeps_halves_wide:
+    is_wide = row.halves == "wide" or (row.halves == "sign" and _is_zero(schema_arguments(ctx.node)[1]))
+    if is_wide and ctx.keeps_halves_wide:
         return ctx.widened(value)
     return ctx.rounded(argument, value)
 

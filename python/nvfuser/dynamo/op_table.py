@@ -62,7 +62,8 @@ class Row:
     #: extra dtypes that this op's operands may have (the RNG state of attention is uint64)
     extra_dtypes: frozenset[torch.dtype] = frozenset()
     is_attention: bool = False
-    #: how values of half types come: "rounded" to their dtype; "wide", as float, and the result stays float until
+    #: how values of half types come: "rounded" to their dtype; "sign", as "wide" beside the number 0 and else
+    #: rounded; "wide", as float, and the result stays float until
     #: something needs its dtype; "any", as they are
     halves: str = "rounded"
 

@@ -79,6 +79,8 @@ BINARY = {
 }
 BINARY_TO_FLOAT = {"atan2": "atan2"}
 COMPARE = ["eq", "ne", "lt", "le", "gt", "ge"]
+#: rounding keeps a sign, so beside the number 0 they take what is not rounded yet
+SIGN_TESTS = ["lt", "le", "gt", "ge"]
 LOGICAL = ["logical_and", "logical_or"]
 
 
@@ -159,7 +161,7 @@ for _packet, _name in BINARY.items():
 for _packet, _name in BINARY_TO_FLOAT.items():
     _add_binary(_packet, _name, Kind.INT_TO_FLOAT, halves="wide")
 for _name in [*COMPARE, *LOGICAL]:
-    _add_binary(_name, _name, Kind.DEFAULT)
+    _add_binary(_name, _name, Kind.DEFAULT, halves="sign" if _name in SIGN_TESTS else "rounded")
 
 
 @translates(aten.bitwise_not.default, check=_bool_or_int)
