@@ -291,21 +291,6 @@ class Printer : public KernelPrinter {
     line(target + " = " + reductionCombine(accumulate.type, dtype, target, chosen) + ";");
   }
 
-  void print(const KernelPosition& position) {
-    const std::string raw = castText(text(position.value), position.value.dtype, DataType::Index);
-    const std::string extent = indexText(position.extent);
-    const std::string name = "r" + std::to_string(position.out.number);
-    line("long " + name + " = " + raw + ";");
-    if (position.wraps) {
-      line("if (" + name + " < 0) " + name + " += " + extent + ";");
-    }
-    const std::string guard =
-        position.condition == nullptr ? "" : indexText(position.condition) + " && ";
-    line(
-        "if ((unsigned long)" + name + " >= (unsigned long)" + extent + ") { if (" + guard +
-        "true) *error = " + numberOf(position.expr) + "; " + name + " = -1; }");
-  }
-
   CpuKernelText result_;
   std::map<int, size_t> scratch_words_;
   std::map<int, std::string> pieces_; ///< of registers that hold random numbers: where they lie

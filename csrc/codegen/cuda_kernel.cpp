@@ -277,21 +277,6 @@ class Printer : public KernelPrinter {
         ", " + reductionInit(reduce.type, buffer.dtype) + ", nvf_shared, " + block_ + ");");
   }
 
-  void print(const KernelPosition& position) {
-    const std::string raw = castText(text(position.value), position.value.dtype, DataType::Index);
-    const std::string extent = indexText(position.extent);
-    const std::string name = "r" + std::to_string(position.out.number);
-    line("long " + name + " = " + raw + ";");
-    if (position.wraps) {
-      line("if (" + name + " < 0) " + name + " += " + extent + ";");
-    }
-    const std::string guard =
-        position.condition == nullptr ? "" : indexText(position.condition) + " && ";
-    line(
-        "if ((unsigned long)" + name + " >= (unsigned long)" + extent + ") { if (" + guard +
-        "true) *error = " + numberOf(position.expr) + "; " + name + " = -1; }");
-  }
-
   void print(const KernelRandom& random) {
     const auto vector = vector_randoms_.find(&random);
     define(

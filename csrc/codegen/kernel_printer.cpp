@@ -266,4 +266,19 @@ void KernelPrinter::print(const KernelFromIndex& from) {
   define(from.out, castText(indexText(from.index), DataType::Index, from.out.dtype));
 }
 
+void KernelPrinter::print(const KernelPosition& position) {
+  const std::string raw = castText(text(position.value), position.value.dtype, DataType::Index);
+  const std::string extent = indexText(position.extent);
+  const std::string name = "r" + std::to_string(position.out.number);
+  line("long " + name + " = " + raw + ";");
+  if (position.wraps) {
+    line("if (" + name + " < 0) " + name + " += " + extent + ";");
+  }
+  const std::string guard =
+      position.condition == nullptr ? "" : indexText(position.condition) + " && ";
+  line(
+      "if ((unsigned long)" + name + " >= (unsigned long)" + extent + ") { if (" + guard +
+      "true) *error = " + numberOf(position.expr) + "; " + name + " = -1; }");
+}
+
 } // namespace nvfuser

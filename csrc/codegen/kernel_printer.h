@@ -74,6 +74,7 @@ class KernelPrinter {
   void print(const KernelCompute& compute);
   void print(const KernelSelect& select);
   void print(const KernelFromIndex& from);
+  void print(const KernelPosition& position);
 
   const Kernel& kernel_;
 

@@ -145,11 +145,7 @@ CudaParams chooseCudaParams(
 
 CudaSchedule scheduleForCuda(Fusion& segment, const CudaParams& params) {
   FusionGuard guard(&segment);
-  for (TensorView* tv : segment.tensorViews()) {
-    const bool has_loops =
-        tv->definition() == nullptr || tv->isFusionOutput() || tv->definition()->traits().reduction;
-    tv->setInlined(!has_loops);
-  }
+  inlineWhatNeedsNoLoops(segment);
   const SegmentShape shape(segment);
   CudaSchedule schedule;
   schedule.result.heuristics = params.toString();

@@ -16,16 +16,6 @@ constexpr int64_t kThreads = 32;
 constexpr int64_t kRowsAtOnce = 8;
 constexpr int64_t kBytesOfThread = 4; // side by side: narrow types go in pairs
 
-IterDomain* innermost(const TensorView* tv) {
-  const auto& domain = tv->getMaybeAllocationDomain();
-  for (auto it = domain.rbegin(); it != domain.rend(); ++it) {
-    if (!(*it)->isReduction() && runs(*it)) {
-      return *it;
-    }
-  }
-  return nullptr;
-}
-
 // [tiles | rows of the tile, threads along y | threads along x, pair], `along` the dimension of the
 // latter.
 void setTile(
@@ -70,7 +60,7 @@ void scheduleTranspose(
     const SegmentShape& shape,
     const CudaParams& params,
     CudaSchedule& /*schedule*/) {
-  const std::vector<Val*> inputs = segment.inputs();
+  std::set<const Val*> copied;
   std::set<const Val*> done;
   for (Val* out : segment.outputs()) {
     auto* tv = out->as<TensorView>();
@@ -79,43 +69,13 @@ void scheduleTranspose(
     }
     size_t reduced = 0;
     const std::vector<IterDomain*> dims = shape.orderedDims(tv, reduced);
-    IterDomain* last = dims.back();
     IterDomain* other = transposedDim(segment, shape, tv);
-    setTile(tv, dims, last, other, params.vector);
-    for (Val* in : inputs) {
-      auto* operand = dynamic_cast<TensorView*>(in);
-      IterDomain* inner = operand == nullptr ? nullptr : innermost(operand);
-      if (inner == nullptr || shape.setOf(inner) != shape.setOf(other) || done.contains(in)) {
-        continue;
-      }
-      // Its dimensions, in the order of the output's.
-      const auto domain = noReductions(operand->getLogicalDomain());
-      std::vector<size_t> places;
-      for (IterDomain* id : dims) {
-        const auto it = std::find_if(domain.begin(), domain.end(), [&](IterDomain* mine) {
-          return runs(mine) && shape.setOf(mine) == shape.setOf(id);
-        });
-        // A place twice: two dimensions that count as one (x + x transposed).
-        const auto place = static_cast<size_t>(it - domain.begin());
-        if (it != domain.end() && std::find(places.begin(), places.end(), place) == places.end()) {
-          places.push_back(place);
-        }
-      }
-      if (places.size() != dims.size()) {
-        continue;
-      }
-      done.insert(in);
-      TensorView* tile = operand->cacheAfter();
-      std::vector<IterDomain*> tile_dims;
-      for (size_t place : places) {
-        tile_dims.push_back(tile->getLogicalDomain()[place]);
-      }
-      const auto like = [&](IterDomain* id) {
-        return tile_dims[std::find(dims.begin(), dims.end(), id) - dims.begin()];
-      };
+    setTile(tv, dims, dims.back(), other, params.vector);
+    for (const auto& [tile, tile_dims] :
+         copyTransposedOperands(segment, shape, dims, other, copied)) {
+      IterDomain* across = tile_dims[std::find(dims.begin(), dims.end(), other) - dims.begin()];
       tile->setMemoryType(MemoryType::Shared);
-      tile->setInlined(false);
-      setTile(tile, tile_dims, like(other), like(last), params.vector);
+      setTile(tile, tile_dims, across, tile_dims.back(), params.vector);
     }
   }
 }

@@ -227,13 +227,17 @@ ScheduleResult keepSchedule(Fusion& segment) {
   return {"user", "the schedule of the definition"};
 }
 
-ScheduleResult scheduleSegment(Fusion& segment, const ScheduleContext& context) {
-  FusionGuard guard(&segment);
+void inlineWhatNeedsNoLoops(Fusion& segment) {
   for (TensorView* tv : segment.tensorViews()) {
     const bool has_loops =
         tv->definition() == nullptr || tv->isFusionOutput() || tv->definition()->traits().reduction;
     tv->setInlined(!has_loops);
   }
+}
+
+ScheduleResult scheduleSegment(Fusion& segment, const ScheduleContext& context) {
+  FusionGuard guard(&segment);
+  inlineWhatNeedsNoLoops(segment);
   const SegmentShape shape(segment);
   const std::string not_transpose = whyNotTranspose(segment, shape);
   if (not_transpose.empty()) {

@@ -5,6 +5,7 @@
 #include <ir/tensor_view.h>
 
 #include <functional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -33,6 +34,9 @@ ScheduleResult scheduleSegment(Fusion& segment, const ScheduleContext& context);
 /// users' innermost loops (inline_at), is computed again wherever it is used, every other one in
 /// its own loops. A loop of type BIDx over a reduced dimension becomes serial.
 ScheduleResult keepSchedule(Fusion& segment);
+
+/// Every tensor but inputs, outputs and reductions is computed where its value is used.
+void inlineWhatNeedsNoLoops(Fusion& segment);
 
 /// The reductions of a segment, their dimensions, and the tensors that need loops.
 class SegmentShape {
@@ -90,6 +94,21 @@ ScheduleResult schedulePointwise(
 /// The dimension of `out` that lies innermost in an input of the same rank at least 2, and not in
 /// `out` itself; nullptr: there is none.
 IterDomain* transposedDim(const Fusion& segment, const SegmentShape& shape, const TensorView* out);
+
+/// A copy of an operand that a transpose makes tile by tile, and its dimensions in the order of the
+/// output's.
+struct TransposedCopy {
+  TensorView* tensor;
+  std::vector<IterDomain*> dims;
+};
+/// Copies the inputs whose innermost dimension is the output's dimension `other`, one of the
+/// output's `dims`, and that are not in `done` yet. The copies have no schedule.
+std::vector<TransposedCopy> copyTransposedOperands(
+    Fusion& segment,
+    const SegmentShape& shape,
+    const std::vector<IterDomain*>& dims,
+    const IterDomain* other,
+    std::set<const Val*>& done);
 
 std::string whyNotTranspose(const Fusion& segment, const SegmentShape& shape);
 ScheduleResult scheduleTranspose(Fusion& segment, const SegmentShape& shape);

@@ -105,9 +105,50 @@ void setTileLoops(
 
 } // namespace
 
+std::vector<TransposedCopy> copyTransposedOperands(
+    Fusion& segment,
+    const SegmentShape& shape,
+    const std::vector<IterDomain*>& dims,
+    const IterDomain* other,
+    std::set<const Val*>& done) {
+  std::vector<TransposedCopy> result;
+  const std::vector<Val*> inputs = segment.inputs();
+  for (Val* in : inputs) {
+    auto* operand = in->as<TensorView>();
+    IterDomain* inner = innermost(operand);
+    if (inner == nullptr || done.contains(in) ||
+        shape.setOf(inner) != shape.setOf(const_cast<IterDomain*>(other))) {
+      continue;
+    }
+    // Its dimensions, in the order of the output's.
+    const auto domain = noReductions(operand->getLogicalDomain());
+    std::vector<size_t> places;
+    for (IterDomain* id : dims) {
+      const auto it = std::find_if(domain.begin(), domain.end(), [&](IterDomain* mine) {
+        return runs(mine) && shape.setOf(mine) == shape.setOf(id);
+      });
+      // A place twice: two dimensions that count as one (x + x transposed).
+      const auto place = static_cast<size_t>(it - domain.begin());
+      if (it != domain.end() && std::find(places.begin(), places.end(), place) == places.end()) {
+        places.push_back(place);
+      }
+    }
+    if (places.size() != dims.size()) {
+      continue;
+    }
+    done.insert(in);
+    TransposedCopy copy{operand->cacheAfter(), {}};
+    copy.tensor->setInlined(false);
+    for (size_t place : places) {
+      copy.dims.push_back(copy.tensor->getLogicalDomain()[place]);
+    }
+    result.push_back(std::move(copy));
+  }
+  return result;
+}
+
 ScheduleResult scheduleTranspose(Fusion& segment, const SegmentShape& shape) {
   size_t copies = 0;
-  const std::vector<Val*> inputs = segment.inputs();
   std::set<const Val*> done;
   for (Val* out : segment.outputs()) {
     auto* tv = out->as<TensorView>();
@@ -117,47 +158,19 @@ ScheduleResult scheduleTranspose(Fusion& segment, const SegmentShape& shape) {
     IterDomain* last = dims.back();
     const int64_t columns = kTileBytes * 8 / dataTypeSizeBits(tv->dtype());
     setTileLoops(tv, columns, dims, other, last, true);
-    for (Val* in : inputs) {
-      auto* operand = in->as<TensorView>();
-      IterDomain* inner = innermost(operand);
-      if (inner == nullptr || shape.setOf(inner) != shape.setOf(other) || done.contains(in)) {
-        continue;
-      }
-      // Its dimensions, in the order of the output's.
-      const auto domain = noReductions(operand->getLogicalDomain());
-      std::vector<size_t> places;
-      for (IterDomain* id : dims) {
-        const auto it = std::find_if(domain.begin(), domain.end(), [&](IterDomain* mine) {
-          return runs(mine) && shape.setOf(mine) == shape.setOf(id);
-        });
-        // A place twice: two dimensions that count as one (x + x transposed).
-        const auto place = static_cast<size_t>(it - domain.begin());
-        if (it != domain.end() && std::find(places.begin(), places.end(), place) == places.end()) {
-          places.push_back(place);
-        }
-      }
-      if (places.size() != dims.size()) {
-        continue;
-      }
-      done.insert(in);
-      TensorView* tile = operand->cacheAfter();
-      std::vector<IterDomain*> tile_dims;
-      for (size_t place : places) {
-        tile_dims.push_back(tile->getLogicalDomain()[place]);
-      }
-      const auto like = [&](IterDomain* id) {
-        return tile_dims[std::find(dims.begin(), dims.end(), id) - dims.begin()];
-      };
+    for (const auto& [tile, tile_dims] :
+         copyTransposedOperands(segment, shape, dims, other, done)) {
+      IterDomain* across = tile_dims[std::find(dims.begin(), dims.end(), other) - dims.begin()];
+      IterDomain* along = tile_dims.back();
       std::vector<IterDomain*> order;
       for (IterDomain* id : tile->getLogicalDomain()) {
-        if (id != like(last) && id != like(other)) {
+        if (id != along && id != across) {
           order.push_back(id);
         }
       }
-      order.insert(order.end(), {like(other), like(last)});
+      order.insert(order.end(), {across, along});
       tile->setAllocationDomain(order, true);
-      setTileLoops(tile, columns, tile_dims, like(other), like(last), false);
-      tile->setInlined(false);
+      setTileLoops(tile, columns, tile_dims, across, along, false);
       ++copies;
     }
   }
