@@ -137,26 +137,36 @@ Context primaryContext(int device) {
   return context;
 }
 
-// torch's current stream as the driver's handle. Through the library's own functions; a torch
-// without them is not known.
-void* currentStream(int device) {
-  using Current = c10::Stream (*)(signed char);
-  using Handle = void* (*)(const void*);
-  struct Functions {
-    Current current = nullptr;
-    Handle handle = nullptr;
-    Functions() {
-      void* library = dlopen("libc10_cuda.so", RTLD_NOW | RTLD_NOLOAD | RTLD_LOCAL);
-      library = library == nullptr ? RTLD_DEFAULT : library;
-      current = reinterpret_cast<Current>(dlsym(library, "_ZN3c104cuda20getCurrentCUDAStreamEa"));
-      handle = reinterpret_cast<Handle>(dlsym(library, "_ZNK3c104cuda10CUDAStream6streamEv"));
+// torch's own functions for its current stream.
+struct StreamFunctions {
+  c10::Stream (*current)(signed char) = nullptr;
+  void* (*handle)(const void*) = nullptr;
+  std::string reason; ///< why they are not known
+
+  StreamFunctions() {
+    void* library = dlopen("libc10_cuda.so", RTLD_NOW | RTLD_NOLOAD | RTLD_LOCAL);
+    library = library == nullptr ? RTLD_DEFAULT : library;
+    const auto find = [&](auto& function, const char* name) {
+      function = reinterpret_cast<std::decay_t<decltype(function)>>(dlsym(library, name));
+    };
+    find(current, "_ZN3c104cuda20getCurrentCUDAStreamEa");
+    find(handle, "_ZNK3c104cuda10CUDAStream6streamEv");
+    if (current == nullptr || handle == nullptr) {
+      reason =
+          "this torch does not say which CUDA stream is current: libc10_cuda.so lacks "
+          "c10::cuda::getCurrentCUDAStream";
     }
-  };
-  static const Functions functions;
-  NVF_CHECK(
-      functions.current != nullptr && functions.handle != nullptr,
-      "this torch does not say which CUDA stream is current (libc10_cuda.so lacks "
-      "c10::cuda::getCurrentCUDAStream); NVFUSER_DISABLE=generated_kernels evaluates through ATen");
+  }
+};
+
+const StreamFunctions& streamFunctions() {
+  static const StreamFunctions& functions = *new StreamFunctions;
+  return functions;
+}
+
+void* currentStream(int device) {
+  const StreamFunctions& functions = streamFunctions();
+  NVF_CHECK(functions.reason.empty(), functions.reason);
   const c10::Stream stream = functions.current(static_cast<signed char>(device));
   return functions.handle(&stream);
 }
@@ -179,6 +189,10 @@ std::string shapeText(const CudaGridShape& shape) {
 
 const std::string& whyNoCudaDriver() {
   return driver().reason;
+}
+
+const std::string& whyNoCudaStream() {
+  return streamFunctions().reason;
 }
 
 const CudaDevice& cudaDevice(int index) {

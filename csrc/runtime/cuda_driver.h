@@ -12,6 +12,9 @@ namespace nvfuser {
 /// Why no kernel can run on a GPU here: no driver, or no device; empty: it can. Thread-safe.
 const std::string& whyNoCudaDriver();
 
+/// Why torch's current stream cannot be known; empty: it can. After torch has been imported.
+const std::string& whyNoCudaStream();
+
 /// What a device says of itself.
 struct CudaDevice {
   int index = 0;

@@ -317,7 +317,12 @@ std::vector<at::Tensor> CudaSegment::run(
     }
   }
   if (!launch->fits || !is_aligned) {
-    std::call_once(launch->careful_made, [&] { launch->careful = planFor(launch->size_of, true); });
+    std::call_once(launch->careful_made, [&] {
+      // Launches of one set of sizes share what computes them.
+      static std::mutex sizes_mutex;
+      const std::lock_guard lock(sizes_mutex);
+      launch->careful = planFor(launch->size_of, true);
+    });
     launch = launch->careful.get();
     launch->variant->generated.prepareInputs(*launch, inputs);
   }

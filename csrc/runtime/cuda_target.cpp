@@ -80,7 +80,12 @@ std::string whyNoCudaTarget(at::Device device) {
   if (device.is_cpu()) {
     return "";
   }
-  return whyNoCudaDriver().empty() ? whyNoNvrtc() : whyNoCudaDriver();
+  for (const auto& why : {whyNoCudaDriver, whyNoCudaStream, whyNoNvrtc}) {
+    if (!why().empty()) {
+      return why();
+    }
+  }
+  return "";
 }
 
 std::shared_ptr<CudaTarget> cudaTarget(at::Device device) {

@@ -11,6 +11,7 @@
 #include <runtime/segment_clock.h>
 
 #include <algorithm>
+#include <atomic>
 #include <iostream>
 
 namespace nvfuser {
@@ -19,6 +20,15 @@ namespace {
 
 const RegisterDumpOptions register_dumps(
     {"segments", "scheduled_ir", "kernel_ir", "kernel_source"});
+
+void warnOnceNoGpuKernels(const std::string& reason) {
+  static std::atomic<bool> warned{false};
+  if (!warned.exchange(true)) {
+    std::cerr
+        << "nvfuser: no kernels are generated for GPUs, every segment is evaluated through ATen: "
+        << reason << "\n";
+  }
+}
 
 void dumpSegment(const KernelSegment& segment) {
   if (isDumpEnabled("scheduled_ir")) {
@@ -47,7 +57,7 @@ void FusionKernelRuntime::makeSegments(const std::vector<EvalValue>& inputs, at:
   if (reason.empty() && for_cuda_text) {
     reason = whyNoCudaTarget(device);
     if (!reason.empty()) {
-      warnOnceNoCompiler(reason);
+      warnOnceNoGpuKernels(reason);
     }
   } else if (reason.empty() && !device.is_cpu()) {
     reason = "no kernels are generated for " + device.str();
